@@ -1,0 +1,1 @@
+"""The `gym-mcp` command: thin commands over the stages."""

@@ -1,0 +1,221 @@
+"""`gym-mcp`: the commands, their help, and what every exit code means.
+
+A command imports what it needs when it runs: `validate` must start fast, and without FastAPI or the MCP SDK.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import click
+import typer
+from rich.console import Console
+
+from gym_mcp_manifest.errors import ExposureRefused, ManifestError, ManifestInvalid
+from gym_mcp_manifest.version import __version__
+
+__all__ = ["app", "main"]
+
+#: 0 no errors, 1 errors, 2 usage, 3 our own fault, 130 interrupted.
+_FINDINGS, _USAGE, _INTERNAL, _INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(
+    name="gym-mcp",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Expose a FastAPI server's routes as MCP tools, by an `mcp.yaml` beside its code.\n\n"
+        "Check the file with **validate**, see every decision with **plan**, run the server with **serve**, "
+        "and try a tool as an agent would with **call**.\n\n"
+        "TARGET is a server's folder (its `app.py`), `path/app.py[:attr]` or `module:attr`; attr is a FastAPI "
+        "app or a function that makes one.\n\n"
+        "Exit codes: 0 no errors, 1 errors, 2 wrong usage, 3 a fault of this program, 130 interrupted."
+    ),
+    epilog="Set GYM_MCP_DEBUG=1 to see the traceback of a fault.",
+)
+
+Target = Annotated[str, typer.Argument(help="A server's folder, `path/app.py[:attr]` or `module:attr`.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(help="Changes in Hydra's grammar, by full path: `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="The instance's configuration. Default: `config.yaml` beside the app."),
+]
+Server = Annotated[
+    str | None, typer.Option("--server", "-s", help="Which instance, where the configuration has several.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        print(f"gym-mcp {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def validate(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="Manifests, or folders that hold an mcp.yaml; `-` reads one from standard input."),
+    ] = None,
+    output: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="How findings are printed.")
+    ] = "text",
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The folder of the data files. Default: the manifest's own.")
+    ] = None,
+) -> None:
+    """Check manifests and their data files; reads files only and imports no app.
+
+    Without FILES it checks `mcp.yaml` in the current folder. Every finding is shown at once, with its place,
+    its code and what would mend it.
+
+    Examples: `gym-mcp validate`, `gym-mcp validate servers/*/mcp.yaml --strict`,
+    `cat mcp.yaml | gym-mcp validate -`
+    """
+    from gym_mcp_manifest.cli.validate import run_validate
+
+    raise typer.Exit(run_validate(files or ["mcp.yaml"], output, strict=strict, data=data))
+
+
+@app.command()
+def plan(
+    target: Target,
+    overrides: Overrides = None,
+    config: Config = None,
+    server: Server = None,
+    as_json: AsJson = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
+) -> None:
+    """Show the merged result: what is exposed, what is not, and what decided.
+
+    Examples: `gym-mcp plan manifests/office`, `gym-mcp plan manifests/office
+    office.resources_servers.office.mcp.routes.exclude_add=[/debug]`
+    """
+    from gym_mcp_manifest.cli.plan import run_plan
+
+    raise typer.Exit(run_plan(target, config, server, overrides or [], as_json=as_json, strict=strict))
+
+
+@app.command()
+def serve(
+    target: Target,
+    overrides: Overrides = None,
+    config: Config = None,
+    server: Server = None,
+    expose: Annotated[
+        bool, typer.Option("--expose", help="Turn exposure on, whatever the configuration says.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes. Session contents live in one process each.")] = 1,
+    log_level: Annotated[
+        Literal["critical", "error", "warning", "info", "debug"], typer.Option(help="How much is logged.")
+    ] = "info",
+) -> None:
+    """Run the server with its tools at `/mcp`; Ctrl-C ends it.
+
+    Examples: `gym-mcp serve manifests/weather`, `gym-mcp serve my_server --expose --port 0`
+    """
+    from gym_mcp_manifest.cli.serve import ServeOptions, run_serve
+
+    options = ServeOptions(
+        target=target,
+        config=str(config) if config else None,
+        server=server,
+        overrides=tuple(overrides or ()),
+        expose=expose,
+    )
+    raise typer.Exit(run_serve(options, host, port, workers, log_level))
+
+
+@app.command()
+def call(
+    target: Annotated[
+        str, typer.Argument(help="A TARGET, which is then run here, or the URL of a running server.")
+    ],
+    tool: Annotated[str | None, typer.Argument(help="The tool to call; without it the tools are listed.")] = None,
+    arguments: Annotated[
+        str, typer.Argument(help="The arguments as a JSON object; `-` reads them from standard input.")
+    ] = "{}",
+    overrides: Overrides = None,
+    seed: Annotated[str, typer.Option("--seed", help="The seed body: JSON, or `@FILE` that holds it.")] = "{}",
+    config: Config = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Seed a session and call a tool as an agent would, with a real MCP client.
+
+    Exit code 1 tells that the tool answered with an error.
+
+    Examples: `gym-mcp call manifests/weather get_weather '{"city": "Paris"}'`,
+    `gym-mcp call http://127.0.0.1:8000 --seed @task.json`
+    """
+    from gym_mcp_manifest.cli.call import run_call
+
+    raise typer.Exit(run_call(target, tool, arguments, seed, config, server, overrides or [], as_json=as_json))
+
+
+@app.command()
+def schema(
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", help="Compare with this file instead of printing; exit 1 on a difference."),
+    ] = None,
+) -> None:
+    """Print the JSON Schema of the manifest language, for editors and pre-commit."""
+    from gym_mcp_manifest.cli.schema import run_schema
+
+    raise typer.Exit(run_schema(check))
+
+
+def main() -> None:
+    """Run the command line; every expected failure is a message and an exit code."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        result = app(standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (ManifestInvalid, ExposureRefused) as error:
+        from gym_mcp_manifest.render.findings import print_findings
+
+        print_findings(error.diagnostics, Console(stderr=True))
+        return _FINDINGS
+    except ManifestError as error:
+        return _complain(str(error), _FINDINGS)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return _USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", _INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has left; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("GYM_MCP_DEBUG"):
+            raise
+        kind = type(error).__name__
+        advice = "this is a fault of gym-mcp; set GYM_MCP_DEBUG=1 to see where, and please report it"
+        return _complain(f"{kind}: {error}\n{advice}", _INTERNAL)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"gym-mcp: {message}", file=sys.stderr)
+    return code

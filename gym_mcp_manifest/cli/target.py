@@ -1,0 +1,153 @@
+"""TARGET and its instance: the app that a command is about, and the settings it runs under."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fastapi import FastAPI
+
+from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
+from gym_mcp_manifest.errors import ManifestInvalid
+from gym_mcp_manifest.instance import Instance, read_instance
+from gym_mcp_manifest.manifest.loader import (
+    DEFAULT_MANIFEST_NAME,
+    Manifest,
+    load_manifest,
+    manifest_from_mapping,
+)
+
+__all__ = ["Loaded", "load_target"]
+
+_CONFIG_NAME = "config.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An app with its manifest and instance; `assumed` tells that no configuration turned exposure on."""
+
+    app: FastAPI
+    folder: Path
+    manifest: Manifest
+    instance: Instance
+    assumed: bool
+
+
+def load_target(
+    target: str, config: Path | None, server: str | None, overrides: Sequence[str], *, assume_on: bool
+) -> Loaded:
+    """Import the app and read what belongs to it.
+
+    Raises:
+        ManifestInvalid: the target cannot be loaded, or its configuration or manifest is not valid.
+    """
+    app, folder = _load_app(target)
+    instance, assumed = _instance(folder, config, server, overrides, assume_on)
+    return Loaded(app, folder, _manifest(folder, instance), instance, assumed)
+
+
+def _instance(
+    folder: Path, config: Path | None, server: str | None, overrides: Sequence[str], assume_on: bool
+) -> tuple[Instance, bool]:
+    beside = folder / _CONFIG_NAME
+    if config is None and beside.is_file():
+        config = beside
+    if config is None:
+        if overrides:
+            raise _problem("overrides change a configuration, and there is none", overrides[0], "give --config")
+        return Instance(name=server or folder.resolve().name, on=assume_on), True
+    return read_instance(config, server, overrides, folder.resolve().name), False
+
+
+def _manifest(folder: Path, instance: Instance) -> Manifest:
+    if instance.manifest is not None:
+        return load_manifest(folder / instance.manifest)
+    path = folder / DEFAULT_MANIFEST_NAME
+    return load_manifest(path) if path.is_file() else manifest_from_mapping({"version": 1}, folder)
+
+
+def _load_app(target: str) -> tuple[FastAPI, Path]:
+    place, _, attribute = target.partition(":")
+    path = Path(place)
+    if path.is_dir():
+        path = path / "app.py"
+        if not path.is_file():
+            raise _problem(f"the folder {place!r} has no app.py", target, "name the file: path/to/file.py:attr")
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise _problem(f"there is no file {place!r}", target)
+        module, folder = _load_file(path, target), path.parent
+    elif "/" in place or not attribute:
+        raise _problem(f"{place!r} is neither a folder, a Python file nor `module:attr`", target)
+    else:
+        module = _import(place, target)
+        folder = Path(getattr(module, "__file__", None) or ".").parent
+    return _app_of(module, attribute or "app", target), folder
+
+
+def _load_file(path: Path, target: str) -> ModuleType:
+    folder = str(path.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = path.stem
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise _problem(f"{path} is no Python file", target)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise _failed(error, target) from error
+    return module
+
+
+def _import(name: str, target: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise _failed(error, target) from error
+
+
+def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
+    value: Any = getattr(module, attribute, None)
+    if value is None:
+        apps = [name for name, thing in vars(module).items() if isinstance(thing, FastAPI)]
+        guess = nearest(attribute, apps) or (apps[0] if apps else None)
+        hint = f"did you mean `:{guess}`?" if guess else "the module holds no FastAPI app; name a factory"
+        raise _problem(f"{module.__name__} has no attribute {attribute!r}", target, hint)
+    if not isinstance(value, FastAPI) and callable(value):
+        try:
+            value = value()
+        except Exception as error:
+            raise _failed(error, target) from error
+    if not isinstance(value, FastAPI):
+        kind = type(value).__name__
+        raise _problem(f"{attribute!r} is no FastAPI app but {kind}", target, "name a FastAPI app or its factory")
+    return value
+
+
+def _failed(error: Exception, target: str) -> ManifestInvalid:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"the app cannot be loaded: {type(error).__name__}: {error}"
+    span = Span(frame.filename, frame.lineno or 0, 1)
+    diagnostic = Diagnostic(code="GMM610", message=message, span=span, hint=f"make {target!r} importable first")
+    return ManifestInvalid([diagnostic])
+
+
+def _problem(message: str, target: str, hint: str | None = None) -> ManifestInvalid:
+    return ManifestInvalid([Diagnostic(code="GMM610", message=message, span=Span(target), hint=hint)])
+
+
+def switched_on(loaded: Loaded) -> Loaded:
+    """The same target with exposure on."""
+    return replace(loaded, instance=replace(loaded.instance, on=True))

@@ -1,0 +1,99 @@
+"""Mode `direct`: one pass through FastAPI's own handling of the tool's route, in the session of the token."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import sessions as starlette_sessions
+from starlette.types import ASGIApp, Message, Scope
+
+from gym_mcp_manifest.dispatch.request import Origin, body_bytes, made_scope, receive_body
+from gym_mcp_manifest.dispatch.result import Answer, CallResult, result_of
+from gym_mcp_manifest.dispatch.stack import direct_stack
+from gym_mcp_manifest.plan.records import Tool
+from gym_mcp_manifest.session.store import SessionStore
+
+__all__ = ["Dispatcher"]
+
+log = logging.getLogger("gym_mcp_manifest")
+
+# Starlette grew a session type that notes what is read and written; before, it was a plain dict.
+_Session: type[dict[str, Any]] = getattr(starlette_sessions, "Session", dict)
+
+
+class _Reply:
+    """Collects an ASGI answer; `complete` is set with its last byte."""
+
+    def __init__(self) -> None:
+        self.complete = asyncio.Event()
+        self.started = False
+        self.broken = False
+        self.status = 500
+        self.content_type: str | None = None
+        self.chunks: list[bytes] = []
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            kinds = (value for name, value in headers if name.lower() == b"content-type")
+            self.content_type = next((kind.decode("latin-1") for kind in kinds), None)
+        elif message["type"] == "http.response.body":
+            self.chunks.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.complete.set()
+
+
+class Dispatcher:
+    """Runs calls against one app, whose stack it reads once, when the app has built its own."""
+
+    def __init__(self, app: FastAPI, store: SessionStore, *, with_sessions: bool) -> None:
+        self._app = app
+        self._store = store
+        self._with_sessions = with_sessions
+        self._running: set[asyncio.Future[None]] = set()
+        self._stack: ASGIApp = direct_stack(app, self._write_session)
+
+    async def call(
+        self, tool: Tool, arguments: Mapping[str, Any], session: Mapping[str, Any], origin: Origin
+    ) -> CallResult:
+        """What the tool's route answers to these arguments; its handler runs exactly once."""
+        body = body_bytes(arguments)
+        scope = made_scope(tool, body, origin, self._app)
+        if self._with_sessions:
+            scope["session"] = _Session(session)
+        reply = _Reply()
+        running = asyncio.ensure_future(self._run(scope, body, reply, tool))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        running.add_done_callback(lambda _: reply.complete.set())
+        try:
+            # Background tasks go on after the answer, as they do over HTTP.
+            await reply.complete.wait()
+        except asyncio.CancelledError:
+            running.cancel()
+            raise
+        if reply.broken:
+            read = sum(map(len, reply.chunks))
+            return CallResult.error(
+                f"HTTP {reply.status} from {tool.method} /{tool.name}: broke off after {read} bytes"
+            )
+        return result_of(Answer(reply.status, reply.content_type, b"".join(reply.chunks)), tool)
+
+    async def _run(self, scope: Scope, body: bytes, reply: _Reply, tool: Tool) -> None:
+        try:
+            await self._stack(scope, receive_body(body), reply.send)
+        except Exception:
+            # Starlette has answered 500 and raises once more for the server's log; that is here.
+            reply.broken = reply.started and not reply.complete.is_set()
+            log.exception("the handler of %s %s raised", tool.method, tool.route)
+
+    def _write_session(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        session_id = before.get("session_id")
+        if isinstance(session_id, str):
+            self._store.write(session_id, before, after)

@@ -1,0 +1,133 @@
+"""Results of calls, free of any SDK: what an HTTP answer becomes for an agent."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from email.message import Message as HeaderMessage
+from typing import Any, NoReturn
+
+from gym_mcp_manifest.plan.records import Tool
+
+__all__ = ["Answer", "CallResult", "result_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole HTTP answer: status, content type (None where it has none) and body bytes."""
+
+    status: int
+    content_type: str | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """A tool result in the wire's own terms: content blocks, structured content, error flag."""
+
+    content: tuple[dict[str, Any], ...]
+    structured: dict[str, Any] | None = None
+    is_error: bool = False
+
+    @classmethod
+    def of_text(cls, text: str) -> CallResult:
+        """A plain text result."""
+        return cls(({"type": "text", "text": text},))
+
+    @classmethod
+    def error(cls, text: str) -> CallResult:
+        """A result that tells the agent why the call failed."""
+        return cls(({"type": "text", "text": text},), is_error=True)
+
+    def as_wire(self) -> dict[str, Any]:
+        """The result as `tools/call` carries it."""
+        wire: dict[str, Any] = {"content": list(self.content), "isError": self.is_error}
+        if self.structured is not None:
+            wire["structuredContent"] = self.structured
+        return wire
+
+
+def result_of(answer: Answer, tool: Tool) -> CallResult:
+    """What the answer of the plain HTTP route means as a tool result."""
+    if not 200 <= answer.status < 300:
+        detail = _detail(answer)
+        return CallResult.error(f"HTTP {answer.status} from {tool.method} /{tool.name}: {detail}")
+    media_type, charset = _media_type(answer.content_type)
+    if media_type.startswith(("image/", "audio/")):
+        kind = media_type.partition("/")[0]
+        return CallResult(({"type": kind, "data": _base64(answer.body), "mimeType": media_type},))
+    text = _text(answer.body, media_type, charset)
+    if text is None:
+        blob = {"uri": f"resource:///{tool.name}", "mimeType": media_type, "blob": _base64(answer.body)}
+        return CallResult(({"type": "resource", "resource": blob},))
+    if _is_json(media_type):
+        value = _json_value(text)
+        if isinstance(value, dict):
+            return CallResult(({"type": "text", "text": text},), structured=value)
+        if isinstance(value, str):
+            return CallResult.of_text(value)
+    return CallResult.of_text(text)
+
+
+def _detail(answer: Answer) -> str:
+    media_type, charset = _media_type(answer.content_type)
+    text = _text(answer.body, media_type, charset)
+    if text is None:
+        return f"{len(answer.body)} bytes of {media_type}"
+    if not _is_json(media_type):
+        return text
+    value = _json_value(text)
+    if isinstance(value, dict) and "detail" in value:
+        value = value["detail"]
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else text
+
+
+def _json_value(text: str) -> Any:
+    """The JSON value, or None where the text is none that every client could carry."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        # A lone surrogate is legal in JSON text, but no UTF-8 can carry it once decoded.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _media_type(content_type: str | None) -> tuple[str, str | None]:
+    if not content_type:
+        return "application/octet-stream", None
+    header = HeaderMessage()
+    header["content-type"] = content_type
+    charset = header.get_param("charset")
+    return header.get_content_type(), charset if isinstance(charset, str) else None
+
+
+def _is_json(media_type: str) -> bool:
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
+def _text(body: bytes, media_type: str, charset: str | None) -> str | None:
+    """The body as text, or None where it is none: bytes of a kind that is not written in letters."""
+    if not body:
+        return ""
+    if media_type != "application/octet-stream" and not _is_textual(media_type):
+        return None
+    try:
+        return body.decode(charset or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        return body.decode("utf-8", "replace") if _is_textual(media_type) else None
+
+
+def _is_textual(media_type: str) -> bool:
+    kinds = ("json", "jsonl", "xml", "yaml", "javascript", "x-ndjson", "x-www-form-urlencoded")
+    return media_type.startswith("text/") or media_type.endswith(kinds)
+
+
+def _base64(body: bytes) -> str:
+    return base64.b64encode(body).decode("ascii")

@@ -1,0 +1,54 @@
+"""The app without its middleware: FastAPI's own handling of a route, from validation to background tasks.
+
+A shallow copy of the app builds its stack by FastAPI's own method, with one layer where the session middleware
+would stand. So error handlers, exception handlers, body limits, routing and response models are the app's own,
+in FastAPI's own order, and nothing about them is written again here.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["WriteSession", "direct_stack"]
+
+#: Called with the session before and after a call, when the answer starts.
+WriteSession = Callable[[dict[str, Any], dict[str, Any]], None]
+
+_STACK_ATTRIBUTE = "build_middleware_stack"
+
+
+def direct_stack(app: FastAPI, write_session: WriteSession) -> ASGIApp:
+    """The app's own stack with no middleware but the session's."""
+    twin = copy.copy(app)
+    twin.user_middleware = [Middleware(_SessionLayer, write_session=write_session)]
+    # Overrides on the instance (ours, an instrumentor's) belong to the app itself, not to its twin.
+    twin.__dict__.pop(_STACK_ATTRIBUTE, None)
+    return twin.build_middleware_stack()
+
+
+class _SessionLayer:
+    """Saves the session when the answer starts: the moment at which a session cookie would be written."""
+
+    def __init__(self, app: ASGIApp, write_session: WriteSession) -> None:
+        self._app = app
+        self._write_session = write_session
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if "session" not in scope:
+            await self._app(scope, receive, send)
+            return
+        before = json.loads(json.dumps(scope["session"]))
+
+        async def save_and_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._write_session(before, dict(scope["session"]))
+            await send(message)
+
+        await self._app(scope, receive, save_and_send)

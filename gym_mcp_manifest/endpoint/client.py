@@ -1,0 +1,37 @@
+"""A small MCP client on the installed line of the SDK, for the command line, the demo and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+from gym_mcp_manifest.endpoint.sdk import sdk_version
+
+__all__ = ["ToolClient", "connect"]
+
+
+class ToolClient(Protocol):
+    """A connected client; tools and results are the wire's own mappings."""
+
+    #: The negotiated protocol revision.
+    protocol_version: str
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """Every tool that the server lists, all pages."""
+        ...
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of one call, error results included."""
+        ...
+
+
+@asynccontextmanager
+async def connect(url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[ToolClient]:
+    """Connect to the Streamable HTTP endpoint at `url`, sending `headers` with every request."""
+    if sdk_version() >= (2,):
+        from gym_mcp_manifest.endpoint.client2 import open_client
+    else:
+        from gym_mcp_manifest.endpoint.client1 import open_client  # type: ignore[assignment]
+    async with open_client(url, dict(headers or {})) as client:
+        yield client

@@ -1,0 +1,125 @@
+"""The front layer: `/mcp` before any middleware of the app, and the SDK's lifespan around the app's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette._utils import get_route_path
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gym_mcp_manifest.dispatch.request import Origin
+from gym_mcp_manifest.endpoint.door import Caller, ToolDoor, advertised
+from gym_mcp_manifest.endpoint.sdk import Handlers, HostProtection, Manager, ServerIdentity, create_manager
+from gym_mcp_manifest.errors import ExposureRefused
+from gym_mcp_manifest.exchange import BodyTooLarge, read_body, replay, send_json
+from gym_mcp_manifest.plan.records import ExposurePlan
+from gym_mcp_manifest.protocol import ENDPOINT_PATHS
+from gym_mcp_manifest.session.token import TOKEN_HEADER
+
+__all__ = ["Endpoint", "FrontLayer"]
+
+_ACCEPT = b"application/json, text/event-stream"
+
+
+class Endpoint:
+    """The MCP endpoint of one plan, as an ASGI app and a lifespan."""
+
+    def __init__(
+        self, plan: ExposurePlan, door: ToolDoor, identity: ServerIdentity, protection: HostProtection
+    ) -> None:
+        self._door = door
+        self._limit = plan.language.limits.request_bytes
+        self._handlers = Handlers(
+            tools={tool.name: advertised(tool) for tool in plan.tools}, list_names=self._list, call=self._call
+        )
+        self._make_manager: Callable[[], Manager] = lambda: create_manager(
+            identity, self._handlers, protection, self._limit
+        )
+        # Made once here so that an advertisement that the SDK refuses stops the boot.
+        self._idle: Manager | None = self._make_manager()
+        self._running: Manager | None = None
+
+    async def lifespan(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app's lifespan inside the SDK's."""
+        manager = self._take_manager()
+        async with manager.run():
+            self._running = manager
+            try:
+                await app(scope, receive, send)
+            finally:
+                self._running = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request to /mcp."""
+        if scope["method"] != "POST":
+            # An open GET stream would be one parked connection per rollout.
+            payload = _rpc_error(-32000, "Method Not Allowed: this endpoint answers POST")
+            await send_json(send, 405, payload, ((b"allow", b"POST"),))
+            return
+        try:
+            body = await read_body(receive, self._limit)
+        except BodyTooLarge:
+            payload = _rpc_error(-32600, f"Request body larger than {self._limit} bytes")
+            await send_json(send, 413, payload, ((b"connection", b"close"),))
+            return
+        if body is None:
+            return
+        scope, receive = _acceptable(scope), replay(body, receive)
+        if self._running is not None:
+            await self._running.handle_request(scope, receive, send)
+            return
+        # No server has run the app's lifespan (an in-process client, a mounted app): serve this request alone.
+        manager = self._take_manager()
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
+    def _take_manager(self) -> Manager:
+        manager, self._idle = self._idle or self._make_manager(), None
+        return manager
+
+    def _list(self, request: Request) -> tuple[str, ...]:
+        return self._door.listed(_caller(request))
+
+    async def _call(self, request: Request, name: str, arguments: Any) -> dict[str, Any]:
+        return (await self._door.call(name, arguments, _caller(request))).as_wire()
+
+
+class FrontLayer:
+    """Pure ASGI, outermost but for the app's error layer: answers /mcp, passes everything else on.
+
+    Where the settled app cannot be exposed, the startup fails with every reason, and nothing is served.
+    """
+
+    def __init__(self, app: ASGIApp, endpoint: Endpoint | None, refusal: ExposureRefused | None = None) -> None:
+        self._app = app
+        self._endpoint = endpoint
+        self._refusal = refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._endpoint is None or self._refusal is not None:
+            if scope["type"] == "lifespan":
+                await receive()
+                await send({"type": "lifespan.startup.failed", "message": str(self._refusal)})
+            raise self._refusal or RuntimeError("the endpoint is not there")
+        if scope["type"] == "lifespan":
+            await self._endpoint.lifespan(self._app, scope, receive, send)
+        elif scope["type"] == "http" and get_route_path(scope) in ENDPOINT_PATHS:
+            await self._endpoint(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _caller(request: Request) -> Caller:
+    return Caller(request.headers.get(TOKEN_HEADER), Origin.of(request.scope))
+
+
+def _acceptable(scope: Scope) -> Scope:
+    """The request with the Accept header that the SDK's lines insist on; replies are JSON in any case."""
+    headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+    return {**scope, "headers": [*headers, (b"accept", _ACCEPT)]}
+
+
+def _rpc_error(code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}

@@ -1,0 +1,106 @@
+"""The building blocks of the language's models: closed sections, keys that may be left out, keys still to come."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    Strict,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from gym_mcp_manifest.manifest.expressions import Expression
+from gym_mcp_manifest.manifest.patterns import RoutePattern
+
+__all__ = ["Count", "FalseOnly", "Flag", "Given", "JMESPath", "NotYet", "NullOnly", "Pattern", "Section"]
+
+T = TypeVar("T")
+
+Flag = Annotated[bool, Strict()]
+Count = Annotated[int, Strict(), Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A closed mapping of the language; keys that start with `x-` belong to the user and are passed over."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        arbitrary_types_allowed=True,
+        populate_by_name=False,
+        json_schema_extra={"patternProperties": {"^x-": {}}},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_user_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: value for key, value in data.items() if not key.startswith("x-")}
+        return data
+
+
+class _RefuseNull:
+    """Makes `T | None` mean "may be left out": a written null is refused."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_not_null, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        written = handler(schema)
+        kinds = [kind for kind in written.pop("anyOf", []) if kind != {"type": "null"}]
+        return {**written, **kinds[0]} if len(kinds) == 1 else {**written, "anyOf": kinds} if kinds else written
+
+
+def _not_null(value: Any) -> Any:
+    if value is None:
+        raise PydanticCustomError("no_value", "the key has no value")
+    return value
+
+
+Given = Annotated[T | None, _RefuseNull()]
+
+
+class _Later:
+    """A key of version 1 whose feature a later release brings: refused by name whatever its value."""
+
+    def __init__(self, allowed: tuple[Any, ...] = ()) -> None:
+        self.allowed = allowed
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._refuse)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"enum": list(self.allowed)} if self.allowed else {"not": {}}
+
+    def _refuse(self, value: Any) -> Any:
+        if any(value is default for default in self.allowed):
+            return value
+        raise PydanticCustomError("not_yet", "the key is not supported yet")
+
+
+NotYet = Annotated[Any, _Later()]
+NullOnly = Annotated[Any, _Later((None,))]
+FalseOnly = Annotated[Any, _Later((False,))]
+
+
+def _parsed(parse: Any, kind: str) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise PydanticCustomError(kind, "{reason}", {"reason": str(error)}) from error
+
+    return BeforeValidator(read, json_schema_input_type=str)
+
+
+Pattern = Annotated[RoutePattern, _parsed(RoutePattern.parse, "route_pattern")]
+JMESPath = Annotated[Expression, _parsed(Expression.parse, "expression")]

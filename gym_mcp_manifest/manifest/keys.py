@@ -1,0 +1,73 @@
+"""Which keys the language knows at a path, read off the models."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from gym_mcp_manifest.manifest.models import Language
+
+__all__ = ["Path", "known_keys", "list_default", "section_at"]
+
+#: Keys and list indices from the manifest's root to a value.
+Path = tuple[str | int, ...]
+
+_Model = type[BaseModel]
+
+
+def section_at(path: Path) -> tuple[_Model, ...]:
+    """The models that the mapping at `path` may be; several for a source, none where keys are free."""
+    shapes: tuple[Any, ...] = (Language,)
+    for step in path:
+        shapes = tuple(inner for shape in shapes for inner in _step(shape, step))
+    return tuple(shape for shape in shapes if _is_model(shape))
+
+
+def known_keys(path: Path) -> tuple[str, ...]:
+    """The keys that the mapping at `path` may have; empty where keys are free."""
+    return tuple(dict.fromkeys(name for model in section_at(path) for name in _names(model)))
+
+
+def list_default(path: Path) -> list[Any] | None:
+    """For the path of a list of the language its default as a user would write it; else None."""
+    if not path or not isinstance(path[-1], str):
+        return None
+    for model in section_at(path[:-1]):
+        for name, field in model.model_fields.items():
+            if (field.alias or name) == path[-1] and any(
+                get_origin(s) is tuple for s in _shapes(field.annotation)
+            ):
+                default = field.get_default(call_default_factory=True, validated_data={})
+                items = default if isinstance(default, tuple) else ()
+                return [item if isinstance(item, str) else item.match.text for item in items]
+    return None
+
+
+def _names(model: _Model) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _step(shape: Any, step: str | int) -> tuple[Any, ...]:
+    if _is_model(shape):
+        fields = {field.alias or name: field for name, field in shape.model_fields.items()}
+        return _shapes(fields[step].annotation) if step in fields else ()
+    if get_origin(shape) is tuple:
+        return _shapes(get_args(shape)[0])
+    if get_origin(shape) is dict:
+        return _shapes(get_args(shape)[1])
+    return ()
+
+
+def _shapes(annotation: Any) -> tuple[Any, ...]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _shapes(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return tuple(shape for part in get_args(annotation) for shape in _shapes(part))
+    return () if annotation is type(None) else (annotation,)
+
+
+def _is_model(shape: Any) -> bool:
+    return isinstance(shape, type) and issubclass(shape, BaseModel)

@@ -1,0 +1,334 @@
+"""The manifest language, version 1: the one source of `schemas/mcp.schema.json` and of validation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, field_validator
+from pydantic_core import PydanticCustomError
+
+from gym_mcp_manifest.manifest.fields import (
+    Count,
+    FalseOnly,
+    Flag,
+    Given,
+    JMESPath,
+    NotYet,
+    NullOnly,
+    Pattern,
+    Section,
+)
+
+__all__ = [
+    "AGENTS",
+    "AllowRule",
+    "Annotations",
+    "CatchAll",
+    "FileSource",
+    "InlineSource",
+    "Language",
+    "Limits",
+    "Names",
+    "RouteEntry",
+    "Routes",
+    "ServerInfo",
+    "Sessions",
+    "ToolEntry",
+    "ToolSource",
+]
+
+Agent = Literal["claude_code", "codex", "gemini_cli", "hermes", "openclaw", "opencode", "pi"]
+#: Agents whose way of naming MCP tools is known, in the order of the presets.
+AGENTS: tuple[Agent, ...] = ("claude_code", "codex", "gemini_cli", "hermes", "openclaw", "opencode", "pi")
+
+
+def _dispatch_today(value: Any) -> Any:
+    if value in ("route", "app"):
+        raise PydanticCustomError("not_yet", "the mode is not supported yet")
+    return value
+
+
+Dispatch = Annotated[Literal["direct"], BeforeValidator(_dispatch_today)]
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class ServerInfo(Section):
+    """What clients see besides the instance's name."""
+
+    title: Given[str] = Field(None, description="A display name for people.")
+    instructions: Given[str] = Field(None, description="One paragraph that agents are shown about the server.")
+
+
+class RouteEntry(Section):
+    """One entry of a route list: a pattern alone, or with `optional`."""
+
+    match: Pattern = Field(description="`[METHOD ]PATTERN`; `*` within a segment, `**` across; POST by default.")
+    optional: Flag = Field(False, description="true: no error where the app has no such route.")
+
+
+def _entry(value: Any) -> Any:
+    return {"match": value} if isinstance(value, str) else value
+
+
+RouteListEntry = Annotated[
+    RouteEntry,
+    BeforeValidator(_entry, json_schema_input_type=str | RouteEntry),
+]
+
+
+class Routes(Section):
+    """Typed routes harvested from the app."""
+
+    include: tuple[RouteListEntry, ...] = Field(
+        (RouteEntry.model_validate({"match": "/**"}),),
+        description="Routes that become tools; every plain POST route by default, [] none.",
+        examples=[["/**"], ["/search", {"match": "/debug_*", "optional": True}]],
+        json_schema_extra={"default": ["/**"]},
+    )
+    exclude: tuple[RouteListEntry, ...] = Field(
+        (), description="Routes that stay HTTP-only; wins over include.", examples=[["/end_session"]]
+    )
+    unlisted: Literal["ignore", "error"] = Field(
+        "ignore", description="What a route that neither list matches means: nothing, or a refused boot."
+    )
+    naming: Literal["path", "function"] = Field(
+        "path", description="A tool's own name: its path without the leading slash, or its handler's name."
+    )
+    specs: NotYet = Field(None, description="Overlays of descriptions and schemas from data. Not supported yet.")
+
+
+class SpecSource(Section):
+    """What every source of tool specs may say."""
+
+    optional: Flag = Field(False, description="true: no error where the source gives no tool.")
+
+
+class FileSource(SpecSource):
+    """Tool specs from data files."""
+
+    file: Annotated[
+        tuple[str, ...], BeforeValidator(_one_or_many, json_schema_input_type=str | tuple[str, ...])
+    ] = Field(
+        min_length=1,
+        description="JSON, JSONL or YAML in the server's folder: a path, a glob or a list of these.",
+        examples=["data/tools.json", ["data/tools/*.json"]],
+    )
+    exclude_files: tuple[str, ...] = Field(
+        (), alias="except", description="Globs over file names that the globs of `file` leave out."
+    )
+    select: Given[JMESPath] = Field(
+        None, description="JMESPath to the specs (of each line for JSONL); the whole file by default."
+    )
+    include: tuple[str, ...] = Field(("*",), description="Globs over tool names to take.")
+    exclude: tuple[str, ...] = Field((), description="Globs over tool names to leave out; wins over include.")
+    on_conflict: Literal["error", "first"] = Field(
+        "error", description="One name with two different specs in this entry: refuse, or keep the first."
+    )
+
+
+class InlineSource(SpecSource):
+    """One tool spec written in the manifest."""
+
+    name: str = Field(min_length=1, description="The tool's own name: the path value of the catch-all.")
+    description: Given[str] = Field(None, description="What the tool does, for the model.")
+    input_schema: dict[str, Any] = Field(
+        default_factory=lambda: {"type": "object", "additionalProperties": True},
+        description="JSON Schema (draft 2020-12) of the arguments; an object.",
+    )
+
+
+class PythonSource(SpecSource):
+    """Tool specs from a Python object."""
+
+    python: NotYet = Field(description="Specs from a Python object. Not supported yet.")
+
+
+class SessionSource(SpecSource):
+    """Tool specs that come with each session."""
+
+    session: NotYet = Field(description="Specs from each session's seed body. Not supported yet.")
+
+
+_SOURCE_KEYS = {"file": FileSource, "python": PythonSource, "session": SessionSource, "name": InlineSource}
+
+
+def _source_kind(value: Any) -> str | None:
+    if isinstance(value, dict):
+        return next((key for key in _SOURCE_KEYS if key in value), None)
+    return next((key for key, model in _SOURCE_KEYS.items() if isinstance(value, model)), None)
+
+
+ToolSource = Annotated[
+    Annotated[FileSource, Tag("file")]
+    | Annotated[PythonSource, Tag("python")]
+    | Annotated[SessionSource, Tag("session")]
+    | Annotated[InlineSource, Tag("name")],
+    Discriminator(
+        _source_kind,
+        custom_error_type="no_source",
+        custom_error_message="a source has one of the keys file and name",
+    ),
+]
+
+
+class CatchAll(Section):
+    """A dispatcher route: one parameterized POST route that looks tools up by name."""
+
+    route: Given[str] = Field(
+        None,
+        description="The route's path, as the app spells it. May be left out when only one is unclaimed.",
+        examples=["/{path}"],
+    )
+    dispatch: Given[Dispatch] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
+    tools: tuple[ToolSource, ...] = Field((), description="Where the tools' specs come from, in order.")
+    ignore: Flag = Field(False, description="true: the route answers unknown names and is no dispatcher.")
+    optional: Flag = Field(False, description="true: no error where the app has no such route.")
+
+
+class Annotations(Section):
+    """Hints about a tool's behaviour that MCP clients read."""
+
+    title: Given[str] = Field(None, description="A display name.")
+    readOnlyHint: Given[Flag] = Field(None, description="true: the tool changes nothing.")
+    destructiveHint: Given[Flag] = Field(None, description="true: the tool may destroy something.")
+    idempotentHint: Given[Flag] = Field(None, description="true: calling twice is calling once.")
+    openWorldHint: Given[Flag] = Field(None, description="true: the tool reaches outside its environment.")
+
+
+class ToolEntry(Section):
+    """Tailoring of the tools that the key names."""
+
+    name: Given[str] = Field(None, description="Exposed name, `[A-Za-z0-9_-]{1,128}`; default: the own name.")
+    title: Given[str] = Field(None, description="A display name for people.")
+    description: Given[str] = Field(None, description="Overrides the handler's docstring and the spec's text.")
+    input_schema: Annotated[
+        str | dict[str, Any] | None,
+        WithJsonSchema({"type": ["string", "object"]}),
+        BeforeValidator(lambda value: _schema_or_file(value)),
+    ] = Field(None, description="A JSON Schema, or the file that holds it; replaces the derived one.")
+    output_schema: FalseOnly = Field(False, description="Advertise the response model. Only false so far.")
+    annotations: Given[Annotations] = Field(None, description="Hints for MCP clients.")
+    dispatch: Given[Dispatch] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
+    only_if: NotYet = Field(None, description="A condition over the instance's block. Not supported yet.")
+    optional: Flag = Field(False, description="true: no error where the app has no such tool.")
+    arguments: NotYet = Field(None, description="Tailoring of single arguments. Not supported yet.")
+
+
+def _schema_or_file(value: Any) -> Any:
+    if isinstance(value, (str, dict)):
+        return value
+    raise PydanticCustomError("schema_or_file", "expected a JSON Schema (a mapping) or the name of a file")
+
+
+class AllowRule(Section):
+    """One rule of `sessions.allow`; the first that applies decides."""
+
+    model_config = ConfigDict(populate_by_name=False)
+
+    when: Given[JMESPath] = Field(
+        None,
+        description="JMESPath over the seed body; the rule applies where it is true. Default: always.",
+        examples=["verifier_metadata.level == 'easy'"],
+    )
+    tools: Given[tuple[str, ...]] = Field(None, description="Globs over the names of the allowed tools.")
+    source: Given[
+        Annotated[
+            tuple[JMESPath, ...],
+            BeforeValidator(_one_or_many, json_schema_input_type=str | tuple[str, ...]),
+            Field(min_length=1),
+        ]
+    ] = Field(
+        None,
+        alias="from",
+        description="JMESPath to a list of names in the seed body; of several, the first that is not null.",
+        examples=["verifier_metadata.allowed_tools"],
+    )
+    empty: Literal["next", "none"] = Field(
+        "next", description="What an empty list means: the next rule, or no tools at all."
+    )
+    deny: tuple[str, ...] = Field((), description="Globs taken away from what the rule allows.")
+    optional: Flag = Field(False, description="true: globs of this rule may match no tool.")
+
+
+class Sessions(Section):
+    """How calls are bound to the session that was seeded."""
+
+    mode: Literal["token", "none"] = Field(
+        "token", description="token: each call carries its session's token. none: apps without sessions."
+    )
+    allow: tuple[AllowRule, ...] = Field((), description="Which tools a session may see and call.")
+    otherwise: Given[Literal["all", "none", "error"]] = Field(
+        None, description="What holds where no rule applied. Must be written when every rule can pass over."
+    )
+    unknown: Literal["error", "ignore"] = Field(
+        "error",
+        description="A `from` list that names a tool which is not exposed: refuse the seed, or drop it.",
+    )
+    bind: NotYet = Field(None, description="Values caught when the session is seeded. Not supported yet.")
+    max_age: NullOnly = Field(None, description="Seconds that a token lives. Only null so far.")
+
+
+class Names(Section):
+    """Scoring-time normalization of the tool-call names that agents record."""
+
+    normalize: Flag = Field(True, description="false: /verify sees the names as they were recorded.")
+    agents: tuple[Agent, ...] = Field(AGENTS, description="Agents whose naming is undone; all known by default.")
+    patterns: tuple[str, ...] = Field(
+        (), description="More forms, with {server} and {tool}.", examples=[["custom.{server}.{tool}"]]
+    )
+    max_length: Count = Field(64, description="Budget of the longest agent-side name; beyond it: a warning.")
+    restore: Flag = Field(True, description="true: the reply of /verify carries the names as recorded.")
+
+    @field_validator("patterns")
+    @classmethod
+    def _with_both_parts(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            if pattern.count("{tool}") != 1 or pattern.count("{server}") > 1:
+                raise PydanticCustomError(
+                    "name_pattern", "a name pattern has {{tool}} once and {{server}} at most once"
+                )
+        return patterns
+
+
+class Limits(Section):
+    """Bounds on calls and requests."""
+
+    call_timeout: NullOnly = Field(None, description="Seconds a call may take. Only null so far.")
+    result_bytes: NullOnly = Field(None, description="Largest result. Only null so far.")
+    request_bytes: Count = Field(4_194_304, description="Largest /mcp request in bytes; beyond it: 413.")
+    calls_per_session: NullOnly = Field(None, description="Calls that one session may make. Only null so far.")
+
+
+class Language(Section):
+    """Everything that an `mcp.yaml` may say."""
+
+    version: Annotated[Literal[1], BeforeValidator(lambda value: _supported(value))] = Field(
+        description="The version of the language; 1."
+    )
+    server: ServerInfo = Field(ServerInfo(), description="What clients see besides the instance's name.")
+    dispatch: Dispatch = Field("direct", description="How calls run, for every tool that does not say otherwise.")
+    skip_middleware: tuple[str, ...] = Field(
+        (),
+        description="Globs over dotted names of the app's middleware that direct calls leave out on purpose.",
+    )
+    routes: Routes = Field(Routes(), description="Typed routes harvested from the app.")
+    catch_all: tuple[CatchAll, ...] = Field(
+        (), description="Dispatcher routes and the data that name their tools."
+    )
+    tools: dict[str, ToolEntry] = Field(
+        default_factory=dict, description="Tailoring, by own name, exposed route or glob over own names."
+    )
+    sessions: Sessions = Field(Sessions(), description="How calls are bound to the session that was seeded.")
+    names: Names = Field(Names(), description="Normalization of recorded tool-call names at /verify.")
+    limits: Limits = Field(Limits(), description="Bounds on calls and requests.")
+
+
+def _supported(value: Any) -> Any:
+    if type(value) is int and value > 1:
+        raise PydanticCustomError("newer_version", "the manifest is of version {found}", {"found": value})
+    if type(value) is not int:
+        raise PydanticCustomError("version_type", "the version is the number 1, unquoted")
+    return value

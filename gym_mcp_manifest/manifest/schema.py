@@ -1,0 +1,27 @@
+"""The JSON Schema of the language, generated from the models, for editors and pre-commit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gym_mcp_manifest.manifest.models import Language
+
+__all__ = ["language_schema", "language_schema_text"]
+
+
+def language_schema() -> dict[str, Any]:
+    """The schema as data, draft 2020-12."""
+    schema = Language.model_json_schema(by_alias=True, mode="validation")
+    title, description = "mcp.yaml", "Which routes of a FastAPI server agents may call as MCP tools, and how."
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": description,
+    }
+    return {**head, **{key: value for key, value in schema.items() if key not in head}}
+
+
+def language_schema_text() -> str:
+    """The schema as it is committed under `schemas/`."""
+    return json.dumps(language_schema(), indent=2, ensure_ascii=False) + "\n"

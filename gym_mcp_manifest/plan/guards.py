@@ -1,0 +1,91 @@
+"""Findings about the app as a whole: protocol routes, middleware, rules about tools that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from gym_mcp_manifest.diagnostics import Diagnostic, nearest
+from gym_mcp_manifest.manifest.loader import Manifest
+from gym_mcp_manifest.manifest.patterns import name_matches
+from gym_mcp_manifest.plan.records import Tool
+from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
+from gym_mcp_manifest.routes.middleware import InstalledMiddleware
+
+__all__ = ["app_findings", "middleware_findings", "rule_findings"]
+
+
+def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
+    """What keeps the app from being exposed at all."""
+    if any(route.path.rstrip("/") == "/mcp" for route in routes):
+        yield Diagnostic(
+            code="GMM607",
+            message="the app already serves /mcp",
+            hint="remove the hand-made endpoint, or leave exposure off for this instance",
+        )
+    if manifest.language.sessions.mode == "none":
+        return
+    for path in ("/seed_session", "/verify"):
+        serving = serving_route(routes, "POST", path)
+        if serving is None or serving.kind != "plain":
+            yield Diagnostic(
+                code="GMM606",
+                message=f"the app has no POST {path}, which binds calls to sessions",
+                span=manifest.places.span(("sessions", "mode")),
+                hint="add the route, or write `sessions: {mode: none}` for an app without sessions",
+            )
+
+
+def middleware_findings(
+    manifest: Manifest, installed: tuple[InstalledMiddleware, ...], *, settled: bool
+) -> Iterator[Diagnostic]:
+    """Middleware that direct calls would skip without being told to, and globs that name none."""
+    globs = manifest.language.skip_middleware
+    for middleware in installed:
+        if middleware.is_session or any(fnmatchcase(middleware.name, glob) for glob in globs):
+            continue
+        yield Diagnostic(
+            code="GMM603",
+            message=f"the app's middleware {middleware.name} would be skipped by direct calls",
+            span=manifest.places.span(("skip_middleware",), key=True),
+            hint=f"if calls may leave it out, write `skip_middleware: [{middleware.name!r}]`",
+        )
+    names = [middleware.name for middleware in installed]
+    for index, glob in enumerate(globs) if settled else ():
+        if not any(fnmatchcase(name, glob) for name in names):
+            guess = nearest(glob, names)
+            yield Diagnostic(
+                code="GMM601",
+                message=f"`{glob}` in `skip_middleware` matches no middleware of the app",
+                span=manifest.places.span(("skip_middleware", index)),
+                hint=f"did you mean `{guess}`?" if guess else f"installed: {', '.join(names) or 'none'}",
+            )
+    wants_session = manifest.language.sessions.mode == "token" and settled and not globs
+    if wants_session and not any(middleware.is_session for middleware in installed):
+        yield Diagnostic(
+            code="GMM606",
+            message="the app has no session middleware, so /seed_session and /verify share no session",
+            span=manifest.places.span(("sessions", "mode")),
+            hint="add Starlette's SessionMiddleware, or write `sessions: {mode: none}`",
+        )
+
+
+def rule_findings(manifest: Manifest, tools: Iterable[Tool]) -> Iterator[Diagnostic]:
+    """Globs of `sessions.allow` that match no tool."""
+    names = [name for tool in tools for name in {tool.own_name, tool.name}]
+    for index, rule in enumerate(manifest.language.sessions.allow):
+        if rule.optional:
+            continue
+        for key, globs in (("tools", rule.tools or ()), ("deny", rule.deny)):
+            for spot, glob in enumerate(globs):
+                if any(name_matches(glob, name) for name in names):
+                    continue
+                guess = nearest(glob, names)
+                yield Diagnostic(
+                    code="GMM601",
+                    message=f"`{glob}` in `sessions.allow[{index}].{key}` matches no tool",
+                    span=manifest.places.span(("sessions", "allow", index, key, spot)),
+                    hint=f"did you mean `{guess}`?"
+                    if guess
+                    else "correct it, or set `optional: true` on the rule",
+                )

@@ -1,0 +1,42 @@
+"""Warnings: what is legal but breaks an agent that people use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gym_mcp_manifest.diagnostics import Diagnostic
+from gym_mcp_manifest.manifest.loader import Manifest
+from gym_mcp_manifest.manifest.schemas import portability_problems
+from gym_mcp_manifest.plan.aliases import AliasTable, agent_side_names
+from gym_mcp_manifest.plan.records import Tool
+
+__all__ = ["lint_findings"]
+
+
+def lint_findings(
+    manifest: Manifest, server: str, tools: Iterable[Tool], aliases: AliasTable
+) -> Iterator[Diagnostic]:
+    """Over-long and ambiguous agent-side names, and schemas that a known client rejects."""
+    names = manifest.language.names
+    for tool in tools:
+        longest = max(agent_side_names(names, server, tool.name), key=len, default=tool.name)
+        if names.normalize and len(longest) > names.max_length:
+            yield _warning(
+                "GMM704",
+                f"the agent-side name {longest!r} has {len(longest)} characters; some agents stop at "
+                f"{names.max_length}",
+                f"give the tool a shorter name: `tools: {{{tool.own_name}: {{name: ...}}}}`, or raise "
+                "`names.max_length`",
+                tool,
+            )
+        for problem in portability_problems(tool.input_schema):
+            hint = f"rename it in the model or spec, or replace the schema under `tools.{tool.own_name}`"
+            yield _warning("GMM707", f"{tool.name!r}: {problem}", hint, tool)
+    for alias, owners in aliases.ambiguous.items():
+        message = f"the recorded name {alias!r} could be any of {', '.join(owners)}; /verify leaves it as it is"
+        hint = "rename one of the tools, or narrow `names.agents`"
+        yield Diagnostic(code="GMM705", severity="warning", message=message, hint=hint)
+
+
+def _warning(code: str, message: str, hint: str, tool: Tool) -> Diagnostic:
+    return Diagnostic(code=code, severity="warning", message=message, hint=hint, span=tool.span)

@@ -1,0 +1,94 @@
+"""The inner layer: seed, verify, close and session writes, just inside the app's session middleware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette._utils import get_route_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gym_mcp_manifest.session.seed import SESSION_ID_KEY, Seeder
+from gym_mcp_manifest.session.store import SessionStore
+from gym_mcp_manifest.verify import Verifier
+
+__all__ = ["ENDPOINT_PATHS", "Protocol", "ProtocolLayer"]
+
+#: Where the MCP endpoint answers.
+ENDPOINT_PATHS = ("/mcp", "/mcp/")
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What the layer needs once the app is settled; without a seeder there are no sessions to serve."""
+
+    endpoint: ASGIApp
+    store: SessionStore
+    seeder: Seeder | None = None
+    verifier: Verifier | None = None
+
+
+class ProtocolLayer:
+    """Pure ASGI: every request that is none of its own passes through unread."""
+
+    def __init__(self, app: ASGIApp, protocol: Callable[[], Protocol]) -> None:
+        self._app = app
+        self._protocol = protocol
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        protocol, path = self._protocol(), get_route_path(scope)
+        if path in ENDPOINT_PATHS:
+            # A middleware has rewritten the path of a request that the front layer let through.
+            await protocol.endpoint(scope, receive, send)
+            return
+        if protocol.seeder is None:
+            await self._app(scope, receive, send)
+            return
+        send = _merging_writes(scope, send, protocol.store)
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+        elif path == "/seed_session":
+            await protocol.seeder(self._app, scope, receive, send)
+        elif path == "/verify" and protocol.verifier is not None:
+            await protocol.verifier(self._app, scope, receive, send)
+        elif path == "/close_session":
+            await self._app(scope, receive, _closing(scope, send, protocol.store))
+        else:
+            await self._app(scope, receive, send)
+
+
+def _merging_writes(scope: Scope, send: Send, store: SessionStore) -> Send:
+    """Lay what MCP calls wrote over the request's session, and note when a reply carries it home."""
+    session = scope.get("session")
+    merged: Mapping[str, str | None] = store.merge_into(session) if session else {}
+    if not merged:
+        return send
+    session_id = _session_id(scope)
+
+    async def noting(message: Message) -> None:
+        await send(message)
+        if message["type"] == "http.response.start" and session_id is not None:
+            store.delivered(session_id, merged)
+
+    return noting
+
+
+def _closing(scope: Scope, send: Send, store: SessionStore) -> Send:
+    session_id = _session_id(scope)
+
+    async def noting(message: Message) -> None:
+        if message["type"] == "http.response.start" and 200 <= message["status"] < 300 and session_id is not None:
+            store.close(session_id)
+        await send(message)
+
+    return noting
+
+
+def _session_id(scope: Scope) -> str | None:
+    session: Any = scope.get("session")
+    value = session.get(SESSION_ID_KEY) if session else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,1 @@
+"""Findings and plans as text and JSON; knows nothing of how they came about."""

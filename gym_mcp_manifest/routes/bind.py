@@ -1,0 +1,140 @@
+"""Which handler shapes mode `direct` accepts, and the named reason for each that it refuses.
+
+What decides is the effective route as FastAPI serves it, its dependant above all: dependencies that the
+decorator, a router, an include or the app add are as binding as those of the signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
+
+from fastapi import params
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, RouteContext
+from pydantic import BaseModel, RootModel
+
+__all__ = ["body_annotation", "is_dict_body", "is_model_body", "refusals_for"]
+
+
+def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
+    """Every reason against dispatching this route directly; empty where it answers just as HTTP does."""
+    reasons = [
+        *_route_reasons(context, method),
+        *_signature_reasons(context.endpoint),
+        *_dependency_reasons(context),
+        *_parameter_reasons(context.dependant),
+        *_body_reasons(context.dependant),
+    ]
+    return tuple(dict.fromkeys(reasons))
+
+
+def body_annotation(dependant: Dependant) -> Any:
+    """The type of the one body parameter, or None where the route has none or several."""
+    return dependant.body_params[0].field_info.annotation if len(dependant.body_params) == 1 else None
+
+
+def is_model_body(annotation: Any) -> bool:
+    """Whether the annotation is a pydantic model whose JSON form is an object."""
+    return (
+        inspect.isclass(annotation) and issubclass(annotation, BaseModel) and not issubclass(annotation, RootModel)
+    )
+
+
+def is_dict_body(annotation: Any) -> bool:
+    """Whether the annotation is `dict` with text keys."""
+    return annotation is dict or (get_origin(annotation) is dict and get_args(annotation)[0] is str)
+
+
+def _route_reasons(context: RouteContext, method: str) -> Iterator[str]:
+    if method != "POST":
+        yield f"it is a {method} route; `direct` dispatches POST routes"
+    route = context.original_route
+    if isinstance(route, APIRoute) and type(route).get_route_handler is not APIRoute.get_route_handler:
+        yield f"its route class {type(route).__name__} has a handler of its own, which `direct` would skip"
+
+
+def _signature_reasons(endpoint: Callable[..., Any] | None) -> Iterator[str]:
+    if endpoint is None:
+        return
+    for parameter in inspect.signature(endpoint).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            yield f"its handler takes `*{parameter.name}`"
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            yield f"its handler takes `**{parameter.name}`"
+
+
+def _dependency_reasons(context: RouteContext) -> Iterator[str]:
+    outside = [depends.dependency for depends in context.dependencies]
+    for dependency in outside:
+        yield (
+            f"it depends on {_name(dependency)} outside its signature (decorator, router, include or app); "
+            "skipping that would bypass a guard"
+        )
+    for dependant in context.dependant.dependencies:
+        if dependant.call not in outside:
+            kind = "Security" if dependant.own_oauth_scopes or dependant.parent_oauth_scopes else "Depends"
+            yield f"its handler uses dependency injection: `{kind}({_name(dependant.call)})`"
+
+
+def _parameter_reasons(dependant: Dependant) -> Iterator[str]:
+    kinds = (
+        ("query", dependant.query_params, "an MCP call carries no query string"),
+        ("header", dependant.header_params, "an MCP call carries no such header"),
+        ("cookie", dependant.cookie_params, "an MCP call carries no such cookie"),
+    )
+    variadic = _variadic_names(dependant.call)
+    for kind, fields, why in kinds:
+        for field in fields:
+            if field.name in variadic:
+                continue
+            if _is_unresolved(field.field_info.annotation):
+                # FastAPI takes what it cannot resolve for a query parameter.
+                yield f"the annotation of `{field.name}` cannot be resolved"
+            else:
+                yield f"`{field.name}` is a {kind} parameter, and {why}; move it into the body model"
+    for field in dependant.path_params:
+        if field.field_info.annotation is not str:
+            yield f"the path parameter `{field.name}` is not a plain `str`"
+
+
+def _variadic_names(endpoint: Callable[..., Any] | None) -> frozenset[str]:
+    if endpoint is None:
+        return frozenset()
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return frozenset(p.name for p in inspect.signature(endpoint).parameters.values() if p.kind in kinds)
+
+
+def _body_reasons(dependant: Dependant) -> Iterator[str]:
+    fields = [field for field in dependant.body_params if field.name not in _variadic_names(dependant.call)]
+    if len(fields) > 1:
+        names = ", ".join(f"`{field.name}`" for field in fields)
+        yield f"it has several body parameters ({names}); `direct` spreads one"
+        return
+    for field in fields:
+        info, annotation = field.field_info, field.field_info.annotation
+        if isinstance(info, params.Form):
+            yield f"`{field.name}` is form data or a file, not a JSON body"
+        elif _is_unresolved(annotation):
+            yield f"the annotation of `{field.name}` cannot be resolved"
+        elif getattr(info, "embed", None):
+            yield f"the body `{field.name}` is embedded (`Body(embed=True)`)"
+        elif get_origin(annotation) in (Union, types.UnionType):
+            yield f"the body `{field.name}` is a union or optional"
+        elif is_model_body(annotation):
+            if not info.is_required():
+                yield f"the body `{field.name}` is optional (it has a default)"
+        elif not is_dict_body(annotation):
+            yield f"the body `{field.name}` is neither a pydantic model nor a `dict` of text keys"
+
+
+def _is_unresolved(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return isinstance(annotation, (str, ForwardRef))
+
+
+def _name(call: Any) -> str:
+    return getattr(call, "__qualname__", None) or type(call).__name__

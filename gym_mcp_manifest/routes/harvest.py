@@ -1,0 +1,115 @@
+"""Harvest: every route of a live app, in the order in which the app tries them, as frozen records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+from starlette.routing import Host, Mount, WebSocketRoute
+
+from gym_mcp_manifest.routes.bind import refusals_for
+from gym_mcp_manifest.routes.schema import derive_input_schema
+
+__all__ = ["HarvestedRoute", "harvest_routes", "serving_route"]
+
+RouteKind = Literal["plain", "parameterized", "foreign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarvestedRoute:
+    """One method of one route as the app serves it.
+
+    A *plain* route has no path parameter, a *parameterized* one has; a *foreign* one (a mount, a websocket,
+    a route that is not FastAPI's) can never be a tool and says why in `foreign_reason`.
+    """
+
+    method: str
+    path: str
+    kind: RouteKind
+    function: str = ""
+    description: str | None = None
+    path_params: tuple[str, ...] = ()
+    input_schema: Mapping[str, Any] | None = None
+    schema_problem: str | None = None
+    #: Why mode `direct` cannot prove that it answers as HTTP would; empty where it can.
+    refusals: tuple[str, ...] = ()
+    foreign_reason: str | None = None
+    regex: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The route as people write it: `POST /path`."""
+        return f"{self.method} {self.path}"
+
+    def path_for(self, value: str) -> str:
+        """The concrete path of a one-parameter route for this parameter value."""
+        head, _, rest = self.path.partition("{")
+        return head + value + rest.partition("}")[2]
+
+
+def harvest_routes(app: FastAPI) -> tuple[HarvestedRoute, ...]:
+    """All routes of the app, included routers flattened with their prefixes; one record per method."""
+    harvested: list[HarvestedRoute] = []
+    for context in iter_route_contexts(app.routes):
+        if isinstance(context.original_route, APIRoute):
+            harvested += _api_routes(context)
+        else:
+            harvested.append(_foreign_route(context))
+    return tuple(harvested)
+
+
+def serving_route(routes: Iterable[HarvestedRoute], method: str, path: str) -> HarvestedRoute | None:
+    """The route that the app's router would run for this request path, or None where it answers 404 or 405."""
+    for route in routes:
+        if route.method in (method, "*") and route.regex is not None and route.regex.match(path):
+            return route
+    return None
+
+
+def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
+    path = str(context.path)
+    params = tuple(context.param_convertors)
+    schema, problem = derive_input_schema(context.dependant)
+    endpoint = context.endpoint
+    description = (context.description or "").strip() or None
+    return [
+        HarvestedRoute(
+            method=method,
+            path=path,
+            kind="parameterized" if params else "plain",
+            function=getattr(endpoint, "__name__", None) or str(context.name),
+            description=description,
+            path_params=params,
+            input_schema=schema,
+            schema_problem=problem,
+            refusals=refusals_for(context, method),
+            regex=context.path_regex,
+        )
+        for method in sorted(context.methods or ())
+    ]
+
+
+def _foreign_route(context: RouteContext) -> HarvestedRoute:
+    route = context.original_route
+    methods = context.methods
+    if isinstance(route, Mount):
+        kind, method = "a mounted app", "*"
+    elif isinstance(route, WebSocketRoute):
+        kind, method = "a websocket", "WEBSOCKET"
+    elif isinstance(route, Host):
+        kind, method = "an app mounted for a host", "*"
+    else:
+        kind, method = "not a FastAPI route", "POST" if "POST" in (methods or ()) else min(methods or {"*"})
+    regex = None if isinstance(route, (WebSocketRoute, Host)) else getattr(context, "path_regex", None)
+    return HarvestedRoute(
+        method=method,
+        path=context.path or getattr(route, "host", None) or "/",
+        kind="foreign",
+        function=str(context.name or ""),
+        foreign_reason=kind,
+        regex=regex,
+    )

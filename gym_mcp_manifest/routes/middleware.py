@@ -1,0 +1,70 @@
+"""The app's middleware: what direct calls reproduce or would skip, and the key that signs sessions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.sessions import SessionMiddleware
+
+__all__ = ["InstalledMiddleware", "installed_middleware", "session_secret"]
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledMiddleware:
+    """One middleware of the app under the dotted name that `skip_middleware` matches."""
+
+    name: str
+    is_session: bool
+
+
+def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[InstalledMiddleware, ...]:
+    """The app's middleware, outermost first, without the layers in `ours`."""
+    own = tuple(ours)
+    return tuple(
+        InstalledMiddleware(_dotted_name(entry), _class_of(entry) is SessionMiddleware)
+        for entry in app.user_middleware
+        if _class_of(entry) not in own
+    )
+
+
+def session_secret(app: FastAPI) -> str | None:
+    """The key of the app's session middleware, or None where it has none."""
+    for entry in app.user_middleware:
+        cls = _class_of(entry)
+        if isinstance(cls, type) and issubclass(cls, SessionMiddleware):
+            arguments: dict[str, Any] = dict(entry.kwargs)
+            key = arguments.get("secret_key", entry.args[0] if entry.args else None)
+            return str(key) if key else None
+    return None
+
+
+def _class_of(entry: Middleware) -> Any:
+    return entry.cls
+
+
+def _dotted_name(entry: Middleware) -> str:
+    thing = _class_of(entry)
+    if thing is BaseHTTPMiddleware:
+        thing = entry.kwargs.get("dispatch") or (entry.args[0] if entry.args else thing)
+    thing = getattr(thing, "func", thing)
+    name = getattr(thing, "__qualname__", None) or type(thing).__qualname__
+    module = getattr(thing, "__module__", None) or type(thing).__module__
+    return f"{_real_module(module)}.{name.replace('<locals>.', '')}"
+
+
+def _real_module(module: str) -> str:
+    if module not in ("__main__", "__mp_main__"):
+        return module
+    main = sys.modules.get(module)
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name.removesuffix(".__main__"))
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if file else module

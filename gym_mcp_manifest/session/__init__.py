@@ -1,0 +1,1 @@
+"""Sessions: the token that names one, the rules that scope it, the store that holds what it remembers."""

@@ -1,0 +1,112 @@
+"""`sessions.allow`: which tools one session may see and call, decided from its seed body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gym_mcp_manifest.diagnostics import nearest
+from gym_mcp_manifest.manifest.expressions import Expression, ExpressionFailed
+from gym_mcp_manifest.manifest.keys import Path
+from gym_mcp_manifest.manifest.layers import Places
+from gym_mcp_manifest.manifest.models import AllowRule, Sessions
+from gym_mcp_manifest.manifest.patterns import name_matches
+from gym_mcp_manifest.plan.records import Tool
+
+__all__ = ["AllowRules", "Decision", "SeedRefused", "seed_body_of"]
+
+
+class SeedRefused(ValueError):
+    """The seed body does not fit the rules; the seed is answered 422 and has no effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The exposed names that a session may use (None: all), and the rule that decided, in words."""
+
+    tools: frozenset[str] | None
+    cause: str
+
+
+def seed_body_of(request: Any) -> Any:
+    """The body that rules look at: a typed seed's `task_data`, else the request itself."""
+    if isinstance(request, dict) and "resources_session_id" in request and "task_data" in request:
+        return request["task_data"]
+    return request
+
+
+class AllowRules:
+    """The rules of one manifest over one set of exposed tools."""
+
+    def __init__(self, sessions: Sessions, tools: Iterable[Tool], places: Places) -> None:
+        self._sessions = sessions
+        self._places = places
+        self._tools = tuple((tool.own_name, tool.name) for tool in tools)
+        by_own: Mapping[str, str] = dict(self._tools)
+        self._exposed = {**by_own, **{name: name for _, name in self._tools}}
+
+    def decide(self, seed_body: Any) -> Decision:
+        """The tools of the session that this body seeds.
+
+        Raises:
+            SeedRefused: an expression failed, a list is none of strings or names a tool that is not exposed,
+                or no rule applied where `otherwise` is `error`.
+        """
+        for index, rule in enumerate(self._sessions.allow):
+            path: Path = ("sessions", "allow", index)
+            if rule.when is not None and not self._evaluate(rule.when, seed_body, (*path, "when")):
+                continue
+            allowed = self._allowed(rule, seed_body, path)
+            if allowed is not None:
+                denied = frozenset(name for glob in rule.deny for name in self._matching(glob))
+                return Decision(allowed - denied, f"`sessions.allow[{index}]`")
+        otherwise = self._sessions.otherwise or "all"
+        if otherwise == "error":
+            raise SeedRefused(f"no rule of sessions.allow applies to this seed body ({self._at(('sessions',))})")
+        cause = f"`sessions.otherwise: {otherwise}`"
+        return Decision(None if otherwise == "all" else frozenset(), cause)
+
+    def _allowed(self, rule: AllowRule, seed_body: Any, path: Path) -> frozenset[str] | None:
+        if rule.tools is not None:
+            return frozenset(name for glob in rule.tools for name in self._matching(glob))
+        if rule.source is None:
+            return frozenset(name for _, name in self._tools)
+        for expression in rule.source:
+            names = self._search(expression, seed_body, (*path, "from"))
+            if names is None:
+                continue
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                place = self._at((*path, "from"))
+                raise SeedRefused(f"`{expression}` gives no list of tool names in the seed body ({place})")
+            if not names and rule.empty == "next":
+                return None
+            return self._known(names, (*path, "from"))
+        return None
+
+    def _known(self, names: list[str], path: Path) -> frozenset[str]:
+        unknown = [name for name in names if name not in self._exposed]
+        if unknown and self._sessions.unknown == "error":
+            guess = nearest(unknown[0], self._exposed)
+            cure = f"; did the task mean {guess!r}?" if guess else ""
+            place = self._at(path)
+            raise SeedRefused(f"the seed body allows {unknown[0]!r}, which is no exposed tool ({place}){cure}")
+        return frozenset(self._exposed[name] for name in names if name in self._exposed)
+
+    def _matching(self, glob: str) -> list[str]:
+        return [name for own, name in self._tools if name_matches(glob, own) or name_matches(glob, name)]
+
+    def _evaluate(self, expression: Expression, seed_body: Any, path: Path) -> bool:
+        try:
+            return expression.holds(seed_body)
+        except ExpressionFailed as error:
+            raise SeedRefused(f"`{expression}` fails on the seed body ({self._at(path)}): {error}") from error
+
+    def _search(self, expression: Expression, seed_body: Any, path: Path) -> Any:
+        try:
+            return expression.search(seed_body)
+        except ExpressionFailed as error:
+            raise SeedRefused(f"`{expression}` fails on the seed body ({self._at(path)}): {error}") from error
+
+    def _at(self, path: Path) -> str:
+        return self._places.origin(path)

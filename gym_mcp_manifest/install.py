@@ -16,7 +16,7 @@ from gym_mcp_manifest.diagnostics import Diagnostic
 from gym_mcp_manifest.dispatch.call import Dispatcher
 from gym_mcp_manifest.endpoint.door import ToolDoor
 from gym_mcp_manifest.endpoint.front import Endpoint, FrontLayer
-from gym_mcp_manifest.endpoint.sdk import HostProtection, ServerIdentity
+from gym_mcp_manifest.endpoint.interface import HostProtection, ServerIdentity
 from gym_mcp_manifest.errors import ExposureRefused
 from gym_mcp_manifest.instance import Instance, instance_from_block
 from gym_mcp_manifest.manifest.loader import Manifest, load_manifest, manifest_from_mapping

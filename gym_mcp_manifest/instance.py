@@ -6,7 +6,8 @@ values elsewhere in a shared configuration are nobody's concern here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ _FLAG = "expose_tools_over_mcp"
 _KINDS = "resources_servers"
 #: Our keys of an instance's block; every other key belongs to the server.
 _OURS = (_FLAG, "mcp_manifest", "mcp_secret", "mcp_allowed_hosts", "mcp_headers", "mcp")
+_GRAMMAR = "write `a.b=value`, `+a.b=value`, `++a.b=value` or `~a.b`; quote what has special characters"
+#: What OmegaConf may say about names; the rest of its messages may quote values.
+_QUOTABLE = re.compile(
+    r"Environment variable '[^']*' not found|Interpolation key '[^']*' not found"
+    r"|Unsupported interpolation type \S+|Missing mandatory value"
+)
+
+#: Instance name, kind, server folder.
+_BlockPath = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,27 +92,45 @@ def read_instance(
     try:
         config = OmegaConf.load(path)
     except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
-        raise _invalid("GMM501", f"the configuration cannot be read: {_first_line(error)}", shown) from error
+        raise _invalid("GMM501", f"the configuration cannot be read: {_reason(error)}", shown) from error
     if not isinstance(config, DictConfig):
         raise _invalid("GMM501", "the configuration is a list, not a mapping", shown)
-    _apply(config, overrides, shown)
-    blocks = dict(_blocks(config, Path(path)))
+    _apply(config, overrides)
+    nested = _blocks(config)
+    stray = next((key for key in _OURS if key in _keys(config)), None)
+    if stray is not None and nested:
+        hint = f"write it as `{'.'.join(next(iter(nested)))}.{stray}`"
+        raise _invalid("GMM502", f"`{stray}` stands outside of every instance", shown, hint)
+    if stray is not None or (not nested and list(_misspelt(config, shown))):
+        name = folder or Path(path).resolve().parent.name
+        blocks: dict[str, tuple[str | None, Any]] = {name: (None, config)}
+    else:
+        blocks = {}
+        for (name, _, where), block in nested.items():
+            if name in blocks:
+                message = f"the instance {name!r} has two servers: {blocks[name][0]}, {where}"
+                raise _invalid("GMM503", message, shown, "make two instances of it")
+            blocks[name] = (where, block)
     name = _chosen(blocks, server, folder, shown)
     instance = instance_from_block(name, blocks[name][1], f"{shown}: {name}")
     return replace(instance, folder=blocks[name][0])
 
 
-def _blocks(config: Any, path: Path) -> Iterator[tuple[str, tuple[str | None, Any]]]:
-    """(instance name, (server folder, block)) of every resources server; a flat file is one instance."""
-    if any(key in config for key in _OURS):
-        yield path.resolve().parent.name, (None, config)
-        return
+def _blocks(config: Any) -> dict[_BlockPath, Any]:
+    """The block of every resources server, by its path; what cannot be resolved is no instance."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    blocks = {}
     for name in config:
-        top = config._get_node(name)
-        if not hasattr(top, "_get_node") or not hasattr(top, "keys") or _KINDS not in top:
+        try:
+            top: Any = config[name]
+            servers: Any = top[_KINDS] if OmegaConf.is_dict(top) else None
+        except OmegaConfBaseException:
             continue
-        for folder, block in top[_KINDS].items():
-            yield str(name), (str(folder), block)
+        if OmegaConf.is_dict(servers):
+            blocks.update({(str(name), _KINDS, str(where)): servers[where] for where in servers})
+    return blocks
 
 
 def _chosen(blocks: Mapping[str, Any], server: str | None, folder: str | None, shown: str) -> str:
@@ -120,8 +148,8 @@ def _chosen(blocks: Mapping[str, Any], server: str | None, folder: str | None, s
     return server or next(iter(blocks))
 
 
-def _apply(config: Any, overrides: Sequence[str], shown: str) -> None:
-    """Apply overrides in Hydra's grammar, by full path; every key may be set with `=`, `+` or `++`."""
+def _apply(config: Any, overrides: Sequence[str]) -> None:
+    """Apply overrides in Hydra's grammar, by full path; every key of ours may be set with `=`, `+` or `++`."""
     if not overrides:
         return
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -130,48 +158,107 @@ def _apply(config: Any, overrides: Sequence[str], shown: str) -> None:
     from omegaconf.errors import OmegaConfBaseException
 
     OmegaConf.set_struct(config, False)
+    parser = OverridesParser.create()
     for text in overrides:
+        # Findings name the key alone: the value may be a secret.
+        place = f"override {text.partition('=')[0]!r}"
         try:
-            override = OverridesParser.create().parse_override(text)
-            if override.is_sweep_override():
-                raise _invalid("GMM504", f"{text!r}: a sweep cannot be served", f"override {text!r}")
-            key = override.get_key_element().lstrip("+~")
+            override = parser.parse_override(text)
+        except HydraException as error:
+            raise _invalid("GMM504", "not an override in Hydra's grammar", place, _GRAMMAR) from error
+        path = tuple(str(override.key_or_group).split("."))
+        if not all(path):
+            raise _invalid("GMM504", "not an override in Hydra's grammar", place, _GRAMMAR)
+        if override.is_sweep_override() or override.package is not None or "/" in override.key_or_group:
+            kind = "a sweep" if override.is_sweep_override() else "a config group"
+            raise _invalid("GMM504", f"{kind} cannot be served", place, _GRAMMAR)
+        held = _blocks(config)
+        try:
             if override.is_delete():
-                if OmegaConf.select(config, key) is None:
-                    raise _invalid("GMM504", f"there is no {key!r} to delete", f"override {text!r}")
-                parent, _, last = key.rpartition(".")
-                holder = OmegaConf.select(config, parent) if parent else config
-                del holder[last]
+                holder = _holder(config, path, place)
+                if path[-1] not in _keys(holder):
+                    raise _absent(path, holder, place)
+                del holder[path[-1]]
             else:
-                OmegaConf.update(config, key, override.value(), force_add=True)
-        except (HydraException, OmegaConfBaseException) as error:
-            hint = "write `a.b=value`, `+a.b=value`, `++a.b=value` or `~a.b`"
-            message = f"not a usable override: {_first_line(error)}"
-            raise _invalid("GMM504", message, f"override {text!r}", hint) from error
+                _check_path(config, path, held, place, may_add=override.is_add() or override.is_force_add())
+                OmegaConf.update(config, ".".join(path), override.value(), force_add=True)
+        except OmegaConfBaseException as error:
+            raise _invalid("GMM504", f"cannot be applied: {_reason(error)}", place) from error
+        if _blocks(config).keys() - held.keys() and held:
+            names = ", ".join(name for name, _, _ in held)
+            raise _invalid("GMM504", "this would add an instance", place, f"instances in the file: {names}")
+
+
+def _check_path(
+    config: Any, path: tuple[str, ...], blocks: Iterable[_BlockPath], place: str, *, may_add: bool
+) -> None:
+    """Refuse a path that the configuration does not have, unless it is about our keys of an instance."""
+    block = next((block for block in blocks if path[:3] == block), () if not blocks else None)
+    ours = block is not None and path[len(block) : len(block) + 1] in [(key,) for key in _OURS]
+    holder = _holder(config, path, place, may_grow=ours)
+    if not ours and path[-1] not in _keys(holder) and not may_add:
+        raise _absent(path, holder, place)
+
+
+def _holder(config: Any, path: tuple[str, ...], place: str, *, may_grow: bool = False) -> Any:
+    """The mapping that has, or would get, the last key of the path; the last one on the way if it may grow."""
+    from omegaconf import OmegaConf
+
+    for depth, step in enumerate(path[:-1], start=1):
+        if step not in _keys(config):
+            if may_grow:
+                break
+            raise _absent(path[:depth], config, place)
+        config = config._get_node(step)
+        if not OmegaConf.is_dict(config):
+            hint = "set it as a whole: elements of lists are not addressable"
+            raise _invalid("GMM504", f"`{'.'.join(path[:depth])}` is no mapping", place, hint)
+    return config
+
+
+def _absent(path: tuple[str, ...], holder: Any, place: str) -> ManifestInvalid:
+    names = _keys(holder)
+    guess = nearest(path[-1], (*names, *_OURS) if _KINDS in path[1:-1] else names)
+    hint = f"did you mean `{guess}`?" if guess else f"known here: {', '.join(names) or 'nothing'}"
+    return _invalid("GMM504", f"the configuration has no `{'.'.join(path)}`", place, hint)
+
+
+def _keys(node: Any) -> list[str]:
+    # Unlike `in`, this counts keys whose values are null, missing or not yet resolvable.
+    return [str(key) for key in node]
 
 
 def _plain(block: Any, origin: str) -> dict[str, Any]:
-    if isinstance(block, Mapping) and not hasattr(block, "_get_node"):
-        return dict(block)
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
-        data = OmegaConf.to_container(block, resolve=True, throw_on_missing=True)
-    except (OmegaConfBaseException, ValueError) as error:
-        # The message names the key and the variable, never a value.
-        raise _invalid("GMM501", f"the block cannot be resolved: {_first_line(error)}", origin) from error
+    if isinstance(block, Mapping) and not _is_node(block):
+        return {str(key): _plain_value(value, origin) for key, value in block.items()}
+    data = _plain_value(block, origin)
     if not isinstance(data, dict):
         raise _invalid("GMM501", "the instance's block is no mapping", origin)
     return {str(key): value for key, value in data.items()}
 
 
+def _plain_value(value: Any, origin: str) -> Any:
+    if not _is_node(value):
+        return value
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise _invalid("GMM501", f"the block cannot be resolved: {_reason(error)}", origin) from error
+
+
+def _is_node(value: Any) -> bool:
+    return hasattr(value, "_get_node")
+
+
 def _misspelt(data: Mapping[str, Any], origin: str) -> Iterator[Diagnostic]:
-    for key in data:
+    for key in map(str, data):
         if key in _OURS:
             continue
         guess = nearest(key, _OURS)
-        if guess and (key.startswith(("mcp_", "expose_tools")) or guess == _FLAG):
+        if guess and (key.casefold().startswith(("mcp", "expose_tool")) or guess == _FLAG or key == "mpc"):
             message = f"unknown key `{key}` in the instance's block"
             yield Diagnostic(code="GMM502", message=message, span=Span(origin), hint=f"did you mean `{guess}`?")
 
@@ -200,8 +287,22 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _reason(error: BaseException) -> str:
+    """What went wrong, with the key or variable but without the values that messages may quote."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    if isinstance(error, UnicodeDecodeError):
+        return "the text is not UTF-8"
+    mark, key = getattr(error, "problem_mark", None), getattr(error, "full_key", None)
+    known = _QUOTABLE.search(str(error))
+    reason = getattr(error, "problem", None) or (known[0] if known else "an invalid value or interpolation")
+    return (
+        f"{reason} at line {mark.line + 1}, column {mark.column + 1}"
+        if mark
+        else f"{reason} (`{key}`)"
+        if key
+        else reason
+    )
 
 
 def _invalid(code: str, message: str, origin: str, hint: str | None = None) -> ManifestInvalid:

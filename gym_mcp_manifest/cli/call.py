@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
 import httpx
+import typer
 import uvicorn
 from fastapi import FastAPI
 
@@ -130,14 +130,14 @@ def _seed_text(seed: str) -> str:
     try:
         return Path(seed[1:]).read_text(encoding="utf-8")
     except OSError as error:
-        raise click.UsageError(f"--seed: {seed[1:]} cannot be read: {error.strerror}") from error
+        raise typer.BadParameter(f"--seed: {seed[1:]} cannot be read: {error.strerror}") from error
 
 
 def _json_object(text: str, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"{what}: not JSON: {error}") from error
+        raise typer.BadParameter(f"{what}: not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise click.UsageError(f"{what}: expected a JSON object, found {type(value).__name__}")
+        raise typer.BadParameter(f"{what}: expected a JSON object, found {type(value).__name__}")
     return value

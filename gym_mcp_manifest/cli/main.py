@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import click
 import typer
-from rich.console import Console
 
 from gym_mcp_manifest.errors import ExposureRefused, ManifestError, ManifestInvalid
 from gym_mcp_manifest.version import __version__
@@ -38,6 +38,12 @@ app = typer.Typer(
     ),
     epilog="Set GYM_MCP_DEBUG=1 to see the traceback of a fault.",
 )
+
+#: What a command has made of its words: the work, done outside of the parser, and its exit code.
+Job = Callable[[], int]
+
+# Typer may carry a click of its own; this is the usage error of the one that it uses.
+_UsageError: Any = typer.BadParameter.__base__
 
 Target = Annotated[str, typer.Argument(help="A server's folder, `path/app.py[:attr]` or `module:attr`.")]
 Overrides = Annotated[
@@ -74,9 +80,15 @@ def validate(
     ] = "text",
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
     data: Annotated[
-        Path | None, typer.Option("--data", help="The folder of the data files. Default: the manifest's own.")
+        Path | None,
+        typer.Option(
+            "--data",
+            exists=True,
+            file_okay=False,
+            help="The folder of the data files. Default: the manifest's own.",
+        ),
     ] = None,
-) -> None:
+) -> Job:
     """Check manifests and their data files; reads files only and imports no app.
 
     Without FILES it checks `mcp.yaml` in the current folder. Every finding is shown at once, with its place,
@@ -87,7 +99,7 @@ def validate(
     """
     from gym_mcp_manifest.cli.validate import run_validate
 
-    raise typer.Exit(run_validate(files or ["mcp.yaml"], output, strict=strict, data=data))
+    return partial(run_validate, files or ["mcp.yaml"], output, strict=strict, data=data)
 
 
 @app.command()
@@ -98,7 +110,7 @@ def plan(
     server: Server = None,
     as_json: AsJson = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
-) -> None:
+) -> Job:
     """Show the merged result: what is exposed, what is not, and what decided.
 
     Examples: `gym-mcp plan manifests/office`, `gym-mcp plan manifests/office
@@ -106,7 +118,7 @@ def plan(
     """
     from gym_mcp_manifest.cli.plan import run_plan
 
-    raise typer.Exit(run_plan(target, config, server, overrides or [], as_json=as_json, strict=strict))
+    return partial(run_plan, target, config, server, overrides or [], as_json=as_json, strict=strict)
 
 
 @app.command()
@@ -124,7 +136,7 @@ def serve(
     log_level: Annotated[
         Literal["critical", "error", "warning", "info", "debug"], typer.Option(help="How much is logged.")
     ] = "info",
-) -> None:
+) -> Job:
     """Run the server with its tools at `/mcp`; Ctrl-C ends it.
 
     Examples: `gym-mcp serve manifests/weather`, `gym-mcp serve my_server --expose --port 0`
@@ -138,7 +150,7 @@ def serve(
         overrides=tuple(overrides or ()),
         expose=expose,
     )
-    raise typer.Exit(run_serve(options, host, port, workers, log_level))
+    return partial(run_serve, options, host, port, workers, log_level)
 
 
 @app.command()
@@ -155,7 +167,7 @@ def call(
     config: Config = None,
     server: Server = None,
     as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Seed a session and call a tool as an agent would, with a real MCP client.
 
     Exit code 1 tells that the tool answered with an error.
@@ -165,7 +177,7 @@ def call(
     """
     from gym_mcp_manifest.cli.call import run_call
 
-    raise typer.Exit(run_call(target, tool, arguments, seed, config, server, overrides or [], as_json=as_json))
+    return partial(run_call, target, tool, arguments, seed, config, server, overrides or [], as_json=as_json)
 
 
 @app.command()
@@ -174,40 +186,47 @@ def schema(
         Path | None,
         typer.Option("--check", help="Compare with this file instead of printing; exit 1 on a difference."),
     ] = None,
-) -> None:
-    """Print the JSON Schema of the manifest language, for editors and pre-commit."""
+) -> Job:
+    """Print the JSON Schema of the manifest language, for editors and pre-commit.
+
+    Examples: `gym-mcp schema > mcp.schema.json`, `gym-mcp schema --check schemas/mcp.schema.json`
+    """
     from gym_mcp_manifest.cli.schema import run_schema
 
-    raise typer.Exit(run_schema(check))
+    return partial(run_schema, check)
 
 
 def main() -> None:
     """Run the command line; every expected failure is a message and an exit code."""
-    sys.exit(_run())
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has left; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
 
 
 def _run() -> int:
     try:
-        result = app(standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        job = app(standalone_mode=False)
+        return job() if callable(job) else int(job or 0)
     except (ManifestInvalid, ExposureRefused) as error:
+        from gym_mcp_manifest.render.console import open_console
         from gym_mcp_manifest.render.findings import print_findings
 
-        print_findings(error.diagnostics, Console(stderr=True))
+        print_findings(error.diagnostics, open_console(stderr=True))
         return _FINDINGS
     except ManifestError as error:
         return _complain(str(error), _FINDINGS)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
-    except click.ClickException as error:
+    except _UsageError as error:
         error.show()
         return _USAGE
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", _INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has left; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except Exception as error:
         if os.environ.get("GYM_MCP_DEBUG"):
             raise

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from gym_mcp_manifest.cli.target import load_target
 from gym_mcp_manifest.install import plan_exposure
+from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.plans import plan_json, print_plan
 
 __all__ = ["run_plan"]
@@ -32,8 +31,8 @@ def run_plan(
         print(plan_json(plan))
     else:
         if loaded.assumed:
-            Console(stderr=True).print(
+            open_console(stderr=True).print(
                 "No configuration given: assuming an instance with exposure on.", style="dim"
             )
-        print_plan(plan, Console())
+        print_plan(plan, open_console())
     return int(bool(plan.errors) or (strict and bool(plan.diagnostics)))

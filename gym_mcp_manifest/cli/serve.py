@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
+import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from rich.console import Console
 
 from gym_mcp_manifest.cli.target import Loaded, load_target, switched_on
+from gym_mcp_manifest.errors import ManifestError
 from gym_mcp_manifest.install import expose, plan_exposure
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON
+from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.plans import print_plan
 
 __all__ = ["ServeOptions", "exposed_app", "run_serve", "worker_app"]
 
 _OPTIONS_VARIABLE = "GYM_MCP_SERVE_OPTIONS"
+#: Uvicorn's supervisor starts a worker again unless it ended with this code.
+_STARTUP_FAILURE = 3
+
+
+class CannotListen(ManifestError):
+    """The address is taken, forbidden or not of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +55,70 @@ def run_serve(options: ServeOptions, host: str, port: int, workers: int, log_lev
     plan = plan_exposure(
         loaded.app, instance=loaded.instance, manifest=loaded.manifest, folder=loaded.manifest.folder
     )
-    print_plan(plan, Console(stderr=True), show_excluded=False)
+    print_plan(plan, open_console(stderr=True), show_excluded=False)
     if plan.errors:
         return 1
+    listener = _listen(host, port)
+    shown, port = f"[{host}]" if ":" in host else host, listener.getsockname()[1]
+    door = f"tools at http://{shown}:{port}/mcp" if plan.on else f"no tools, only the app at http://{shown}:{port}"
+    print(f"{plan.server_name}: {door}", file=sys.stderr, flush=True)
     _log_to_stderr(log_level)
     if workers > 1:
-        os.environ[_OPTIONS_VARIABLE] = json.dumps(asdict(options))
-        factory = f"{__name__}:worker_app"
-        uvicorn.run(factory, factory=True, host=host, port=port, workers=workers, log_level=log_level)
-    else:
-        uvicorn.run(exposed_app(loaded), host=host, port=port, log_level=log_level)
+        listener.close()
+        os.environ[_OPTIONS_VARIABLE] = json.dumps({**asdict(options), "log_level": log_level})
+        return _run_workers(host, port, workers, log_level)
+    server = uvicorn.Server(uvicorn.Config(exposed_app(loaded), log_level=log_level))
+    try:
+        server.run(sockets=[listener])
+    except SystemExit:  # uvicorn has logged why the app did not start
+        return 1
+    return int(not server.started)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    listener.set_inheritable(True)
+    return listener
+
+
+def _run_workers(host: str, port: int, workers: int, log_level: str) -> int:
+    """Run worker processes until a signal ends them; 1 where they did not start.
+
+    Uvicorn's supervisor keeps to itself which signal came, hence the second ear.
+    """
+    ear, mouth = socket.socketpair()
+    mouth.setblocking(False)
+    ear.setblocking(False)
+    signal.set_wakeup_fd(mouth.fileno())
+    try:
+        uvicorn.run(
+            f"{__name__}:worker_app", factory=True, host=host, port=port, workers=workers, log_level=log_level
+        )
+        heard = ear.recv(64)
+    except BlockingIOError:
+        return 1
+    finally:
+        signal.set_wakeup_fd(-1)
+        ear.close()
+        mouth.close()
+    if signal.SIGINT in heard:
+        raise KeyboardInterrupt
     return 0
 
 
 def worker_app() -> FastAPI:
     """The exposed app, built in a worker process from its parent's options."""
     raw = json.loads(os.environ[_OPTIONS_VARIABLE])
-    return exposed_app(_load(ServeOptions(**{**raw, "overrides": tuple(raw["overrides"])})))
+    _log_to_stderr(raw.pop("log_level"))
+    try:
+        return exposed_app(_load(ServeOptions(**{**raw, "overrides": tuple(raw["overrides"])})))
+    except ManifestError as error:
+        print(error, file=sys.stderr)
+        sys.exit(_STARTUP_FAILURE)
 
 
 def exposed_app(loaded: Loaded) -> FastAPI:

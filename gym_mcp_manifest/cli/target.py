@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -104,7 +105,7 @@ def _load_file(path: Path, target: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(error, target) from error
     return module
 
@@ -114,7 +115,7 @@ def _import(name: str, target: str) -> ModuleType:
         sys.path.insert(0, "")
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(error, target) from error
 
 
@@ -128,7 +129,7 @@ def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
     if not isinstance(value, FastAPI) and callable(value):
         try:
             value = value()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(error, target) from error
     if not isinstance(value, FastAPI):
         kind = type(value).__name__
@@ -136,12 +137,21 @@ def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
     return value
 
 
-def _failed(error: Exception, target: str) -> ManifestInvalid:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+def _failed(error: BaseException, target: str) -> ManifestInvalid:
     message = f"the app cannot be loaded: {type(error).__name__}: {error}"
-    span = Span(frame.filename, frame.lineno or 0, 1)
-    diagnostic = Diagnostic(code="GMM610", message=message, span=span, hint=f"make {target!r} importable first")
-    return ManifestInvalid([diagnostic])
+    hint = f"make {target!r} importable first"
+    return ManifestInvalid(
+        [Diagnostic(code="GMM610", message=message, span=_blamed(error) or Span(target), hint=hint)]
+    )
+
+
+def _blamed(error: BaseException) -> Span | None:
+    """The innermost line of the user's own code that the error went through."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return Span(error.filename, error.lineno or 0, error.offset or 1)
+    foreign = (*(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib")), __file__, "<frozen")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(foreign)]
+    return Span(frames[-1].filename, frames[-1].lineno or 0, 1) if frames else None
 
 
 def _problem(message: str, target: str, hint: str | None = None) -> ManifestInvalid:

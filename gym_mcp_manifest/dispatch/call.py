@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
 from starlette.middleware import sessions as starlette_sessions
 from starlette.types import ASGIApp, Message, Scope
 
 from gym_mcp_manifest.dispatch.request import Origin, body_bytes, made_scope, receive_body
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, result_of
-from gym_mcp_manifest.dispatch.stack import direct_stack
+from gym_mcp_manifest.dispatch.stack import SESSION_ID, direct_stack
 from gym_mcp_manifest.plan.records import Tool
 from gym_mcp_manifest.session.store import SessionStore
 
@@ -34,15 +35,16 @@ class _Reply:
         self.broken = False
         self.status = 500
         self.content_type: str | None = None
+        self.encoding: str | None = None
         self.chunks: list[bytes] = []
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
-            headers = message.get("headers", ())
-            kinds = (value for name, value in headers if name.lower() == b"content-type")
-            self.content_type = next((kind.decode("latin-1") for kind in kinds), None)
+            headers = Headers(raw=[(name.lower(), value) for name, value in message.get("headers", ())])
+            self.content_type = headers.get("content-type")
+            self.encoding = headers.get("content-encoding")
         elif message["type"] == "http.response.body":
             self.chunks.append(message.get("body", b""))
             if not message.get("more_body", False):
@@ -54,19 +56,27 @@ class Dispatcher:
 
     def __init__(self, app: FastAPI, store: SessionStore, *, with_sessions: bool) -> None:
         self._app = app
-        self._store = store
         self._with_sessions = with_sessions
         self._running: set[asyncio.Future[None]] = set()
-        self._stack: ASGIApp = direct_stack(app, self._write_session)
+        self._stack: ASGIApp = direct_stack(app, store.write)
 
     async def call(
-        self, tool: Tool, arguments: Mapping[str, Any], session: Mapping[str, Any], origin: Origin
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        origin: Origin,
+        session: Mapping[str, Any],
+        session_id: str | None = None,
     ) -> CallResult:
-        """What the tool's route answers to these arguments; its handler runs exactly once."""
+        """What the tool's route answers to these arguments; its handler runs exactly once.
+
+        What it writes to the session is kept under `session_id`; without one it is forgotten.
+        """
         body = body_bytes(arguments)
         scope = made_scope(tool, body, origin, self._app)
         if self._with_sessions:
             scope["session"] = _Session(session)
+            scope[SESSION_ID] = session_id
         reply = _Reply()
         running = asyncio.ensure_future(self._run(scope, body, reply, tool))
         self._running.add(running)
@@ -83,7 +93,8 @@ class Dispatcher:
             return CallResult.error(
                 f"HTTP {reply.status} from {tool.method} /{tool.name}: broke off after {read} bytes"
             )
-        return result_of(Answer(reply.status, reply.content_type, b"".join(reply.chunks)), tool)
+        answer = Answer(reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding)
+        return result_of(answer, tool)
 
     async def _run(self, scope: Scope, body: bytes, reply: _Reply, tool: Tool) -> None:
         try:
@@ -92,8 +103,3 @@ class Dispatcher:
             # Starlette has answered 500 and raises once more for the server's log; that is here.
             reply.broken = reply.started and not reply.complete.is_set()
             log.exception("the handler of %s %s raised", tool.method, tool.route)
-
-    def _write_session(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        session_id = before.get("session_id")
-        if isinstance(session_id, str):
-            self._store.write(session_id, before, after)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from anyio import sleep_forever
+from starlette._utils import get_route_path
 from starlette.types import Message, Receive, Scope
 
 from gym_mcp_manifest.plan.records import Tool
@@ -24,6 +25,8 @@ class Origin:
     scheme: str = "http"
     http_version: str = "1.1"
     root_path: str = ""
+    #: What stands before the route's own path: the root path, unless a proxy has taken it off.
+    base_path: str = ""
     client: tuple[str, int] | None = None
     server: tuple[str, int | None] | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -32,11 +35,13 @@ class Origin:
     def of(cls, scope: Scope) -> Origin:
         """The connection of an ASGI request."""
         host = next((value for name, value in scope["headers"] if name == b"host"), b"localhost")
+        path, route_path = scope["path"], get_route_path(scope)
         return cls(
             host=host,
             scheme=scope.get("scheme", "http"),
             http_version=scope.get("http_version", "1.1"),
             root_path=scope.get("root_path", ""),
+            base_path=path[: len(path) - len(route_path)],
             client=scope.get("client"),
             server=scope.get("server"),
             state=dict(scope.get("state") or {}),
@@ -53,7 +58,7 @@ def body_bytes(arguments: Mapping[str, Any]) -> bytes:
 
 def made_scope(tool: Tool, body: bytes, origin: Origin, app: Any) -> Scope:
     """The ASGI scope of the tool's request; `session` is added where the app has sessions."""
-    path = origin.root_path + tool.path
+    path = origin.base_path + tool.path
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},

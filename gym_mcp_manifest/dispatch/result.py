@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message as HeaderMessage
-from typing import Any, NoReturn
+from typing import Any
 
 from gym_mcp_manifest.plan.records import Tool
 
 __all__ = ["Answer", "CallResult", "result_of"]
 
+#: Rust's JSON parser, which Codex has, stops at 128 levels, pydantic's at 200; the message has some of its own.
+_DEEPEST = 100
+
+_DECODERS: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress}
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole HTTP answer: status, content type (None where it has none) and body bytes."""
+    """A whole HTTP answer: status, content type and encoding (None where it has none) and body bytes."""
 
     status: int
     content_type: str | None
     body: bytes
+    encoding: str | None = None
+
+    def decoded(self) -> Answer:
+        """The answer as clients read it: unpacked, or bytes of no known kind where it cannot be unpacked."""
+        if self.encoding in (None, "identity"):
+            return self
+        try:
+            return Answer(self.status, self.content_type, _DECODERS[self.encoding](self.body))
+        except (KeyError, EOFError, OSError, zlib.error):
+            return Answer(self.status, None, self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,7 @@ class CallResult:
 
 def result_of(answer: Answer, tool: Tool) -> CallResult:
     """What the answer of the plain HTTP route means as a tool result."""
+    answer = answer.decoded()
     if not 200 <= answer.status < 300:
         detail = _detail(answer)
         return CallResult.error(f"HTTP {answer.status} from {tool.method} /{tool.name}: {detail}")
@@ -87,16 +106,27 @@ def _detail(answer: Answer) -> str:
 def _json_value(text: str) -> Any:
     """The JSON value, or None where the text is none that every client could carry."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
-        # A lone surrogate is legal in JSON text, but no UTF-8 can carry it once decoded.
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        value = json.loads(text)
+        # NaN is no JSON, whatever Python says; a lone surrogate and 1e999 are, but nothing can carry their values.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError):
         return None
-    return value
+    return value if _is_shallow(value) else None
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+def _is_shallow(value: Any) -> bool:
+    """Whether the value nests no deeper than the parsers of SDKs and clients follow it."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _media_type(content_type: str | None) -> tuple[str, str | None]:

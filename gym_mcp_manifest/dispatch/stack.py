@@ -16,10 +16,13 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["WriteSession", "direct_stack"]
+__all__ = ["SESSION_ID", "WriteSession", "direct_stack"]
 
-#: Called with the session before and after a call, when the answer starts.
-WriteSession = Callable[[dict[str, Any], dict[str, Any]], None]
+#: The key of a made scope under which the id of its session stands, whatever the handler makes of the session.
+SESSION_ID = "gym_mcp_manifest.session_id"
+
+#: Called with the session's id and the session before and after a call, when the answer starts.
+WriteSession = Callable[[str, dict[str, Any], dict[str, Any]], None]
 
 _STACK_ATTRIBUTE = "build_middleware_stack"
 
@@ -41,14 +44,15 @@ class _SessionLayer:
         self._write_session = write_session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if "session" not in scope:
+        session_id = scope.get(SESSION_ID)
+        if session_id is None:
             await self._app(scope, receive, send)
             return
         before = json.loads(json.dumps(scope["session"]))
 
         async def save_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._write_session(before, dict(scope["session"]))
+                self._write_session(session_id, before, dict(scope["session"]))
             await send(message)
 
         await self._app(scope, receive, save_and_send)

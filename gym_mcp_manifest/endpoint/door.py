@@ -76,7 +76,8 @@ class ToolDoor:
                 session = self._store.open(claims.session_id, kept=claims.kept)
             except SessionLost:
                 return CallResult.error(LOST_SESSION)
-        return await self._dispatcher.call(tool, arguments, session, caller.origin)
+        session_id = claims.session_id if claims else None
+        return await self._dispatcher.call(tool, arguments, caller.origin, session, session_id)
 
     def _claims(self, caller: Caller) -> Claims | None:
         if self._signer is None or not caller.token:

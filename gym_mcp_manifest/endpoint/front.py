@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gym_mcp_manifest.dispatch.request import Origin
 from gym_mcp_manifest.endpoint.door import Caller, ToolDoor, advertised
-from gym_mcp_manifest.endpoint.sdk import Handlers, HostProtection, Manager, ServerIdentity, create_manager
+from gym_mcp_manifest.endpoint.interface import Handlers, HostProtection, Manager, ServerIdentity
+from gym_mcp_manifest.endpoint.sdk import create_manager
 from gym_mcp_manifest.errors import ExposureRefused
 from gym_mcp_manifest.exchange import BodyTooLarge, read_body, replay, send_json
 from gym_mcp_manifest.plan.records import ExposurePlan

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from typing import Any
 
 from mcp import types
 from mcp.server.lowlevel import Server
 from starlette.requests import Request
 
-from gym_mcp_manifest.endpoint.sdk import Handlers, HostProtection, Manager, ServerIdentity
+from gym_mcp_manifest.endpoint.interface import Handlers, HostProtection, Manager, ServerIdentity
 from gym_mcp_manifest.endpoint.transport import stateless_manager
 
 __all__ = ["create_manager"]
@@ -35,10 +37,19 @@ def create_manager(
         return types.ServerResult(types.ListToolsResult(tools=[tools[name] for name in names]))
 
     async def call_tool(call: types.CallToolRequest) -> types.ServerResult:
-        result = await handlers.call(request(), call.params.name, call.params.arguments or {})
+        arguments = await _as_sent(request(), call.params.arguments or {})
+        result = await handlers.call(request(), call.params.name, arguments)
         return types.ServerResult(types.CallToolResult.model_validate(result))
 
     # The decorators would validate arguments against the schema and hide failures; the route judges here.
     server.request_handlers[types.ListToolsRequest] = list_tools
     server.request_handlers[types.CallToolRequest] = call_tool
     return stateless_manager(server, protection, request_bytes)
+
+
+async def _as_sent(request: Request, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the client wrote them: between transport and handler this line makes null of NaN."""
+    body = await request.body()
+    if b"NaN" not in body and b"Infinity" not in body:
+        return arguments
+    return json.loads(body)["params"].get("arguments") or {}

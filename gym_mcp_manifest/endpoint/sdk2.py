@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from starlette.requests import Request
 
-from gym_mcp_manifest.endpoint.sdk import Handlers, HostProtection, Manager, ServerIdentity
+from gym_mcp_manifest.endpoint.interface import Handlers, HostProtection, Manager, ServerIdentity
 from gym_mcp_manifest.endpoint.transport import stateless_manager
 
 __all__ = ["create_manager"]

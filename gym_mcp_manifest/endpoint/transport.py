@@ -8,7 +8,7 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from gym_mcp_manifest.endpoint.sdk import HostProtection
+from gym_mcp_manifest.endpoint.interface import HostProtection
 
 __all__ = ["stateless_manager"]
 

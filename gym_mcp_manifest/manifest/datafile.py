@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
@@ -18,6 +20,12 @@ __all__ = ["MAX_DATA_BYTES", "DataDocument", "DataProblem", "find_files", "read_
 
 #: Largest data file that is read.
 MAX_DATA_BYTES = 256 * 1024 * 1024
+
+_REASONS: dict[type[Exception], str] = {
+    RecursionError: "nested too deeply",
+    UnicodeEncodeError: "half of a surrogate pair in a text",
+}
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class DataProblem(Exception):
@@ -50,16 +58,29 @@ def find_files(
     relative to the working directory. Raises DataProblem (GMM401, GMM402).
     """
     pure = PurePosixPath(written)
+    if "\0" in written:
+        raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r} is no path", span=place))
     if not anywhere and (pure.is_absolute() or ".." in pure.parts or "\\" in written):
         raise _outside(written, place)
     base = Path.cwd() if anywhere else folder
-    matched = sorted(_glob(base, pure)) if is_glob(written) else [base / written]
+    try:
+        matched = sorted(_glob(base, pure)) if is_glob(written) else [base / written]
+    except (ValueError, NotImplementedError) as error:
+        raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r}: {error}", span=place)) from error
     kept = [path for path in matched if not any(fnmatchcase(path.name, glob) for glob in except_globs)]
     root = folder.resolve()
     for path in kept:
-        if not anywhere and not path.resolve().is_relative_to(root):
+        if not anywhere and not _real(path, written, place).is_relative_to(root):
             raise _outside(written, place)
     return tuple(kept)
+
+
+def _real(path: Path, written: str, place: Span | None) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # links that go in circles
+        message = f"{written!r} leads nowhere: {error}"
+        raise DataProblem(Diagnostic(code="GMM401", message=message, span=place)) from error
 
 
 def read_documents(path: Path, shown: str) -> Iterator[DataDocument]:
@@ -99,12 +120,17 @@ def _json_lines(source: SourceFile) -> Iterator[DataDocument]:
 
 def _parse_json(text: str, name: str, first_line: int) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        value = json.loads(
+            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
+        )
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()  # half a pair cannot be sent to anybody
+        return value
     except json.JSONDecodeError as error:
         span = Span(name, first_line + error.lineno - 1, error.colno)
         raise DataProblem(Diagnostic(code="GMM401", message=f"not JSON: {error.msg}", span=span)) from error
     except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = _REASONS.get(type(error)) or str(error)
         raise DataProblem(
             Diagnostic(code="GMM401", message=f"not usable JSON: {reason}", span=Span(name, first_line, 1))
         ) from error
@@ -116,6 +142,13 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
     return data
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"the number {text[:20]} is out of range")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:

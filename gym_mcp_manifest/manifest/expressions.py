@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +28,12 @@ class Expression:
     def parse(cls, text: str) -> Expression:
         """Compile an expression; ValueError says at which column it stops making sense."""
         try:
-            return cls(text, jmespath.compile(text))
+            with warnings.catch_warnings():
+                # JMESPath takes `text` for `"text"`, and would rather not.
+                warnings.simplefilter("ignore", PendingDeprecationWarning)
+                return cls(text, jmespath.compile(text))
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
         except JMESPathError as error:
             raise ValueError(" ".join(str(error).split())) from error
 

@@ -42,7 +42,7 @@ class Section(BaseModel):
     @classmethod
     def _without_user_keys(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if not key.startswith("x-")}
+            return {key: value for key, value in data.items() if not str(key).startswith("x-")}
         return data
 
 

@@ -9,10 +9,13 @@ from pydantic import BaseModel
 
 from gym_mcp_manifest.manifest.models import Language
 
-__all__ = ["Path", "known_keys", "list_default", "section_at"]
+__all__ = ["ADD", "Path", "addable_keys", "known_keys", "list_default", "section_at"]
 
 #: Keys and list indices from the manifest's root to a value.
 Path = tuple[str | int, ...]
+
+#: What a patch writes behind a list's key to append to it.
+ADD = "_add"
 
 _Model = type[BaseModel]
 
@@ -28,6 +31,11 @@ def section_at(path: Path) -> tuple[_Model, ...]:
 def known_keys(path: Path) -> tuple[str, ...]:
     """The keys that the mapping at `path` may have; empty where keys are free."""
     return tuple(dict.fromkeys(name for model in section_at(path) for name in _names(model)))
+
+
+def addable_keys(path: Path) -> tuple[str, ...]:
+    """The keys by which a patch appends to the lists of the mapping at `path`."""
+    return tuple(key + ADD for key in known_keys(path) if list_default((*path, key)) is not None)
 
 
 def list_default(path: Path) -> list[Any] | None:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Span
-from gym_mcp_manifest.manifest.keys import Path, list_default
+from gym_mcp_manifest.manifest.keys import ADD, Path, list_default
 from gym_mcp_manifest.manifest.yamldoc import Document
 
 __all__ = ["Layered", "Places"]
-
-_ADD = "_add"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,10 @@ def _merged(
     base: Mapping[str, Any], patch: Mapping[str, Any], path: Path, layer: str, layers: dict[Path, str]
 ) -> dict[str, Any]:
     merged = dict(base)
-    for key, value in patch.items():
+    # Additions last: a patch may replace a list and add to it, in either order.
+    for key, value in sorted(patch.items(), key=lambda item: str(item[0]).endswith(ADD)):
         here = (*path, key)
-        target = key.removesuffix(_ADD)
+        target = str(key).removesuffix(ADD)
         default = list_default((*path, target)) if target != key else None
         if default is not None and isinstance(value, list):
             there = (*path, target)
@@ -71,11 +70,13 @@ def _merged(
             held = held if isinstance(held, list) else [held]
             layers.update({(*there, len(held) + n): layer for n in range(len(value))})
             merged[target] = [*held, *value]
-        elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = _merged(merged[key], value, here, layer, layers)
+        elif isinstance(value, Mapping) and isinstance(merged.get(key, {}), Mapping):
+            if key not in merged:
+                layers[here] = layer
+            merged[key] = _merged(merged.get(key, {}), value, here, layer, layers)
         else:
             for stale in [known for known in layers if known[: len(here)] == here]:
                 del layers[stale]
             layers[here] = layer
-            merged[key] = dict(value) if isinstance(value, Mapping) else value
+            merged[key] = value
     return merged

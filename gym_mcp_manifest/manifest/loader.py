@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,9 +14,9 @@ from pydantic_core import ErrorDetails
 from gym_mcp_manifest.diagnostics import Diagnostic, nearest, sorted_diagnostics
 from gym_mcp_manifest.errors import ManifestInvalid
 from gym_mcp_manifest.manifest.checks import cross_checks
-from gym_mcp_manifest.manifest.keys import Path, known_keys
+from gym_mcp_manifest.manifest.keys import Path, addable_keys, known_keys
 from gym_mcp_manifest.manifest.layers import Layered, Places
-from gym_mcp_manifest.manifest.models import Language
+from gym_mcp_manifest.manifest.models import SOURCE_KEYS, Language
 from gym_mcp_manifest.manifest.source import SourceFile, decode_source, read_source
 from gym_mcp_manifest.manifest.yamldoc import parse_document
 
@@ -138,12 +139,12 @@ def _read_language(layered: Layered) -> tuple[Language | None, tuple[Diagnostic,
 
 
 def _finding(detail: ErrorDetails, layered: Layered) -> Diagnostic:
-    path, kind, context = _real_path(detail["loc"]), detail["type"], detail.get("ctx", {})
+    path, kind, context = _real_path(detail["loc"], layered.data), detail["type"], detail.get("ctx", {})
     shown, places = _spelled(path), layered.places
     code, message, hint, on_key = "GMM203", "", None, False
     if kind == "extra_forbidden":
-        code, on_key = "GMM201", True
-        message, hint = _unknown_key(path)
+        on_key = True
+        code, message, hint = _extra_key(path, layered, detail["input"])
     elif kind == "missing":
         code = "GMM202"
         message = f"`{_spelled(path[:-1]) or 'the manifest'}` lacks the key `{path[-1]}`"
@@ -155,14 +156,15 @@ def _finding(detail: ErrorDetails, layered: Layered) -> Diagnostic:
         hint = _LATER.get(path) or _LATER.get(path[-1:]) or "leave the key out"
     elif detail["input"] is None or kind == "no_value":
         code, on_key = "GMM204", True
-        message, hint = f"`{shown}` has no value", _EMPTY_VALUES
+        message = f"`{shown}` has no value"
+        hint = "write `version: 1`" if path == ("version",) else _EMPTY_VALUES
     elif kind == "newer_version":
         code = "GMM205"
         message = f"version {context['found']} is newer than this release reads"
         hint = "write `version: 1`, or install a release that reads it"
     elif kind == "no_source":
         code = "GMM202"
-        message, hint = f"`{shown}` is no source of tools", "a source has one of the keys `file` and `name`"
+        message, hint = f"`{shown}` is no source of tools", _source_hint(detail["input"])
     elif kind in ("route_pattern", "expression"):
         code = "GMM207" if kind == "route_pattern" else "GMM208"
         message = f"`{_shown(detail['input'])}`: {context['reason']}"
@@ -172,22 +174,42 @@ def _finding(detail: ErrorDetails, layered: Layered) -> Diagnostic:
     return Diagnostic(code=code, message=message, hint=hint, span=places.span(path, key=on_key))
 
 
-def _real_path(location: tuple[str | int, ...]) -> Path:
+def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
     """The path in the data: pydantic adds the tag of a source, and the wrapped key of a bare pattern."""
     path = list(location)
     if len(path) > 4 and path[0] == "catch_all" and path[2] == "tools":
         del path[4]
-    if path[-1:] == ["match"] and path[:1] == ["routes"]:
+    if path[-1:] == ["match"] and path[:1] == ["routes"] and not isinstance(_value_at(path[:-1], data), dict):
         path.pop()
     return tuple(step for step in path if step != "[key]")
 
 
-def _unknown_key(path: Path) -> tuple[str, str]:
+def _value_at(path: Iterable[str | int], data: Any) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _extra_key(path: Path, layered: Layered, value: Any) -> tuple[str, str, str]:
+    """Code, message and hint for a key that its mapping does not have."""
     key, valid = str(path[-1]), known_keys(path[:-1])
-    guess = nearest(key, valid)
+    additions = addable_keys(path[:-1]) if layered.places.is_layered(path) else ()
     place = f"`{_spelled(path[:-1])}`" if len(path) > 1 else "the manifest"
+    if key in additions:
+        code = "GMM204" if value is None else "GMM203"
+        return code, f"`{_spelled(path)}`: expected a list, found {_kind(value)}", f"write `{key}: [...]`"
+    if key in valid:  # of another kind of source
+        kind = next(kind for kind in SOURCE_KEYS if kind in _value_at(path[:-1], layered.data))
+        cure = "make two sources of it" if key in SOURCE_KEYS else f"leave `{key}` out"
+        return "GMM301", f"`{key}` does not go with `{kind}` in {place}", cure
+    guess = nearest(key, (*valid, *additions))
     hint = f"did you mean `{guess}`?" if guess else f"known here: {', '.join(valid)}"
-    return f"unknown key `{key}` in {place}", f"{hint} (keys of your own start with `x-`)"
+    return "GMM201", f"unknown key `{key}` in {place}", f"{hint} (keys of your own start with `x-`)"
+
+
+def _source_hint(value: Any) -> str:
+    guess = next((guess for key in value if (guess := nearest(str(key), SOURCE_KEYS))), None)
+    return f"did you mean `{guess}`?" if guess else "a source is a mapping with one of the keys `file` and `name`"
 
 
 def _expectation(detail: ErrorDetails) -> str:
@@ -202,7 +224,8 @@ def _expectation(detail: ErrorDetails) -> str:
         "bool_type": "expected true or false",
         "int_type": "expected a whole number",
         "too_short": "expected at least one entry",
-        "is_instance_of": "expected a text",
+        "dataclass_type": "expected a text",
+        "greater_than_equal": f"expected at least {context.get('ge', '')}",
     }
     return kinds.get(detail["type"]) or detail["msg"][:1].lower() + detail["msg"][1:]
 
@@ -221,7 +244,7 @@ def _spelled(path: Path) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gym_mcp_manifest.manifest.fields import (
@@ -21,6 +21,7 @@ from gym_mcp_manifest.manifest.fields import (
 
 __all__ = [
     "AGENTS",
+    "SOURCE_KEYS",
     "AllowRule",
     "Annotations",
     "CatchAll",
@@ -51,7 +52,12 @@ def _dispatch_today(value: Any) -> Any:
 Dispatch = Annotated[Literal["direct"], BeforeValidator(_dispatch_today)]
 
 
+OneOrMany = str | Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 def _one_or_many(value: Any) -> Any:
+    if value == []:
+        raise PydanticCustomError("too_short", "expected at least one entry")
     return [value] if isinstance(value, str) else value
 
 
@@ -70,7 +76,11 @@ class RouteEntry(Section):
 
 
 def _entry(value: Any) -> Any:
-    return {"match": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"match": value}
+    if value is None or isinstance(value, (dict, RouteEntry)):
+        return value
+    raise PydanticCustomError("route_entry", "expected a route pattern, or a mapping with `match`")
 
 
 RouteListEntry = Annotated[
@@ -110,9 +120,9 @@ class FileSource(SpecSource):
     """Tool specs from data files."""
 
     file: Annotated[
-        tuple[str, ...], BeforeValidator(_one_or_many, json_schema_input_type=str | tuple[str, ...])
+        tuple[str, ...],
+        BeforeValidator(_one_or_many, json_schema_input_type=OneOrMany),
     ] = Field(
-        min_length=1,
         description="JSON, JSONL or YAML in the server's folder: a path, a glob or a list of these.",
         examples=["data/tools.json", ["data/tools/*.json"]],
     )
@@ -144,21 +154,27 @@ class PythonSource(SpecSource):
     """Tool specs from a Python object."""
 
     python: NotYet = Field(description="Specs from a Python object. Not supported yet.")
+    args: NotYet = Field(None, description="Arguments of the callable. Not supported yet.")
+    kwargs: NotYet = Field(None, description="Keyword arguments of the callable. Not supported yet.")
+    select: Given[JMESPath] = Field(None, description="JMESPath to the specs; the whole object by default.")
 
 
 class SessionSource(SpecSource):
     """Tool specs that come with each session."""
 
     session: NotYet = Field(description="Specs from each session's seed body. Not supported yet.")
+    missing: NotYet = Field(None, description="A seed body without specs. Not supported yet.")
+    preview: NotYet = Field(None, description="Specs of the tokenless list. Not supported yet.")
 
 
-_SOURCE_KEYS = {"file": FileSource, "python": PythonSource, "session": SessionSource, "name": InlineSource}
+#: The key that tells a source's kind.
+SOURCE_KEYS = {"file": FileSource, "python": PythonSource, "session": SessionSource, "name": InlineSource}
 
 
 def _source_kind(value: Any) -> str | None:
     if isinstance(value, dict):
-        return next((key for key in _SOURCE_KEYS if key in value), None)
-    return next((key for key, model in _SOURCE_KEYS.items() if isinstance(value, model)), None)
+        return next((key for key in SOURCE_KEYS if key in value), None)
+    return next((key for key, model in SOURCE_KEYS.items() if isinstance(value, model)), None)
 
 
 ToolSource = Annotated[
@@ -237,8 +253,7 @@ class AllowRule(Section):
     source: Given[
         Annotated[
             tuple[JMESPath, ...],
-            BeforeValidator(_one_or_many, json_schema_input_type=str | tuple[str, ...]),
-            Field(min_length=1),
+            BeforeValidator(_one_or_many, json_schema_input_type=OneOrMany),
         ]
     ] = Field(
         None,
@@ -271,26 +286,25 @@ class Sessions(Section):
     max_age: NullOnly = Field(None, description="Seconds that a token lives. Only null so far.")
 
 
+def _with_both_parts(pattern: str) -> str:
+    if pattern.count("{tool}") != 1 or pattern.count("{server}") > 1:
+        raise PydanticCustomError("name_pattern", "expected {tool} once and {server} at most once")
+    return pattern
+
+
+NamePattern = Annotated[str, AfterValidator(_with_both_parts)]
+
+
 class Names(Section):
     """Scoring-time normalization of the tool-call names that agents record."""
 
     normalize: Flag = Field(True, description="false: /verify sees the names as they were recorded.")
     agents: tuple[Agent, ...] = Field(AGENTS, description="Agents whose naming is undone; all known by default.")
-    patterns: tuple[str, ...] = Field(
+    patterns: tuple[NamePattern, ...] = Field(
         (), description="More forms, with {server} and {tool}.", examples=[["custom.{server}.{tool}"]]
     )
     max_length: Count = Field(64, description="Budget of the longest agent-side name; beyond it: a warning.")
     restore: Flag = Field(True, description="true: the reply of /verify carries the names as recorded.")
-
-    @field_validator("patterns")
-    @classmethod
-    def _with_both_parts(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            if pattern.count("{tool}") != 1 or pattern.count("{server}") > 1:
-                raise PydanticCustomError(
-                    "name_pattern", "a name pattern has {{tool}} once and {{server}} at most once"
-                )
-        return patterns
 
 
 class Limits(Section):

@@ -25,7 +25,9 @@ def object_rooted(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        target = schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
+        definitions = schema.get("$defs")
+        name = reference.removeprefix("#/$defs/")
+        target = definitions.get(name) if isinstance(definitions, dict) else None
         if isinstance(target, dict):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = {**target, **rest}
@@ -34,7 +36,11 @@ def object_rooted(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
     """Why clients would refuse the schema (one bad tool costs some of them the whole list), or None."""
-    return _problem(json.dumps(schema, sort_keys=True))
+    try:
+        text = json.dumps(schema, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"it is not JSON: {error}"
+    return _problem(text)
 
 
 @lru_cache(maxsize=1024)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.datafile import DataDocument, DataProblem, find_files, read_documents
 from gym_mcp_manifest.manifest.expressions import ExpressionFailed
 from gym_mcp_manifest.manifest.keys import Path as KeyPath
 from gym_mcp_manifest.manifest.loader import Manifest
-from gym_mcp_manifest.manifest.models import CatchAll, FileSource, InlineSource
+from gym_mcp_manifest.manifest.models import Annotations, CatchAll, FileSource, InlineSource
 from gym_mcp_manifest.manifest.patterns import name_matches
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, object_rooted, schema_problem
 
@@ -86,7 +88,7 @@ def _schema_findings(name: str, schema: Mapping[str, Any], span: Span | None) ->
 
 def _read_schema_file(written: str, folder: Path, path: KeyPath, manifest: Manifest) -> Mapping[str, Any]:
     """The JSON Schema that a file named by the manifest holds; DataProblem where there is none."""
-    for document in _documents((written,), folder, path, manifest, ()):
+    for document in _documents((written,), folder, path, manifest):
         if isinstance(document.value, dict):
             return document.value
         raise DataProblem(
@@ -136,7 +138,9 @@ def _united(held: dict[str, ToolSpec], specs: Iterable[ToolSpec], keep_first: bo
 
 def _selected(source: FileSource, path: KeyPath, manifest: Manifest, folder: Path) -> list[ToolSpec]:
     specs: list[ToolSpec] = []
-    for document in _documents(source.file, folder, (*path, "file"), manifest, source.exclude_files):
+    for document in _documents(
+        source.file, folder, (*path, "file"), manifest, source.exclude_files, optional=source.optional
+    ):
         try:
             chosen = source.select.search(document.value) if source.select else document.value
         except ExpressionFailed as error:
@@ -155,26 +159,30 @@ def _selected(source: FileSource, path: KeyPath, manifest: Manifest, folder: Pat
 
 
 def _documents(
-    written: tuple[str, ...], folder: Path, path: KeyPath, manifest: Manifest, except_globs: tuple[str, ...]
+    written: tuple[str, ...],
+    folder: Path,
+    path: KeyPath,
+    manifest: Manifest,
+    except_globs: tuple[str, ...] = (),
+    *,
+    optional: bool = False,
 ) -> Iterator[DataDocument]:
     place = manifest.places.span(path)
     for name in written:
-        files = find_files(
-            name, folder, place, except_globs=except_globs, anywhere=manifest.places.is_layered(path)
-        )
-        if not files:
+        anywhere = manifest.places.is_layered(path)
+        files = find_files(name, folder, place, except_globs=except_globs, anywhere=anywhere)
+        there = [file for file in files if _exists(file)]
+        if not there and not optional:
             raise DataProblem(_absent(name, manifest, path))
-        for file in files:
-            if not file.is_file():
-                raise DataProblem(_absent(name, manifest, path))
-            yield from read_documents(file, _shown(file, folder, manifest))
+        for file in there:
+            yield from read_documents(file, str(file))
 
 
-def _shown(file: Path, folder: Path, manifest: Manifest) -> str:
-    """A data file as the user would name it: beside the manifest as that was named."""
-    if manifest.folder is not None and file.is_relative_to(folder):
-        return str(manifest.folder / file.relative_to(folder))
-    return str(file)
+def _exists(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # reading it will say why
+        return True
 
 
 def _read_spec(row: Any, document: DataDocument, index: int) -> ToolSpec:
@@ -189,14 +197,19 @@ def _read_spec(row: Any, document: DataDocument, index: int) -> ToolSpec:
     if description is not None and not isinstance(description, str):
         raise DataProblem(_no_spec(f"the description of {name!r} is no text", place))
     title, annotations = body.get("title"), body.get("annotations")
-    return ToolSpec(
-        name,
-        description,
-        _schema_of(body, name, place),
-        place,
-        title if isinstance(title, str) else None,
-        annotations if isinstance(annotations, dict) else None,
-    )
+    if title is not None and not isinstance(title, str):
+        raise DataProblem(_no_spec(f"the title of {name!r} is no text", place))
+    try:
+        Annotations.model_validate(_known_hints(annotations))
+    except ValidationError as error:
+        raise DataProblem(_no_spec(f"the annotations of {name!r} are no hints of MCP", place)) from error
+    return ToolSpec(name, description, _schema_of(body, name, place), place, title, annotations)
+
+
+def _known_hints(annotations: Any) -> Any:
+    if not isinstance(annotations, dict):
+        return annotations if annotations is not None else {}
+    return {key: annotations[key] for key in Annotations.model_fields if annotations.get(key) is not None}
 
 
 def _schema_of(body: Mapping[str, Any], name: str, place: Span) -> Mapping[str, Any]:

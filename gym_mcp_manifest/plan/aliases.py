@@ -65,7 +65,7 @@ def agent_side_names(names: Names, server: str, tool: str) -> Iterator[str]:
     for form, flattens_tools in dict.fromkeys(forms):
         for server_spelling in _spellings(server):
             for tool_spelling in _spellings(tool) if flattens_tools else (tool,):
-                yield form.replace("{server}", server_spelling).replace("{tool}", tool_spelling)
+                yield form.replace("{tool}", tool_spelling).replace("{server}", server_spelling)
 
 
 def _spellings(name: str) -> tuple[str, ...]:

@@ -83,7 +83,9 @@ def build_plan(inputs: PlanInputs) -> ExposurePlan:
         if tool is not None:
             tools.append(tool)
     refused += _collisions(tools)
-    found += unmatched_entries(inputs.manifest, _exposed(tools, refused, claims), _withheld(claims, inputs))
+    found += unmatched_entries(
+        inputs.manifest, _exposed(tools, refused, claims, inputs), _withheld(claims, inputs)
+    )
     found += app_findings(inputs.manifest, inputs.routes)
     if tools:
         found += middleware_findings(inputs.manifest, inputs.middleware, settled=inputs.settled)
@@ -109,11 +111,9 @@ def _subject(candidate: _Candidate) -> str:
 
 
 def _candidates(inputs: PlanInputs, claims: Claims) -> Iterator[_Candidate]:
-    naming = inputs.manifest.language.routes.naming
     for route, reason, span in claims.typed:
-        own_name = route.path.removeprefix("/") if naming == "path" else route.function
         yield _Candidate(
-            own_name,
+            _own_name(route, inputs),
             route,
             route.path,
             "route",
@@ -142,6 +142,11 @@ def _candidates(inputs: PlanInputs, claims: Claims) -> Iterator[_Candidate]:
                 f"`catch_all[{index}]` on {route.label}",
                 spec.span,
             )
+
+
+def _own_name(route: HarvestedRoute, inputs: PlanInputs) -> str:
+    naming = inputs.manifest.language.routes.naming
+    return route.path.removeprefix("/") if naming == "path" else route.function
 
 
 def _judge(candidate: _Candidate, inputs: PlanInputs) -> tuple[Tool | None, list[Diagnostic]]:
@@ -245,8 +250,16 @@ def _name_problems(
         yield Diagnostic(code="GMM702", message=message, span=span, hint=_rename(candidate, "another_name"))
     elif not _LEGAL_NAME.fullmatch(name):
         message = f"{name!r} is no legal tool name ([A-Za-z0-9_-], 1 to 128 of them)"
-        proposal = candidate.route.function if candidate.source == "route" else re.sub(r"[^\w-]", "_", name)
-        yield Diagnostic(code="GMM701", message=message, span=span, hint=_rename(candidate, proposal))
+        yield Diagnostic(
+            code="GMM701", message=message, span=span, hint=_rename(candidate, _proposal(name, candidate))
+        )
+
+
+def _proposal(name: str, candidate: _Candidate) -> str:
+    """A legal name near an illegal one: the handler's, where it has one."""
+    if candidate.source == "route" and _LEGAL_NAME.fullmatch(candidate.route.function):
+        return candidate.route.function
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:128] or "root"
 
 
 def _rename(candidate: _Candidate, proposal: str) -> str:
@@ -277,15 +290,17 @@ def _origin(tool: Tool) -> str:
     return f"{tool.method} {tool.route}" + (f" ({tool.reason})" if tool.source == "catch_all" else "")
 
 
-def _exposed(tools: list[Tool], refused: list[Refused], claims: Claims) -> list[tuple[str, str]]:
+def _exposed(
+    tools: list[Tool], refused: list[Refused], claims: Claims, inputs: PlanInputs
+) -> list[tuple[str, str]]:
     """(own name, route label) of every tool, refused ones included: their keys are no misspellings."""
     pairs = [(tool.own_name, f"{tool.method} {tool.route}" if tool.source == "route" else "") for tool in tools]
-    pairs += [(route.path.removeprefix("/"), route.label) for route, _, _ in claims.typed]
+    pairs += [(_own_name(route, inputs), route.label) for route, _, _ in claims.typed]
     pairs += [(entry.subject.removeprefix("tool ").strip("'"), "") for entry in refused]
     return pairs
 
 
 def _withheld(claims: Claims, inputs: PlanInputs) -> dict[str, str]:
     reasons = {entry.route: entry.reason for entry in claims.excluded}
-    by_name = {route.path.removeprefix("/"): route.label for route in inputs.routes}
+    by_name = {_own_name(route, inputs): route.label for route in inputs.routes}
     return {**reasons, **{name: reasons[label] for name, label in by_name.items() if label in reasons}}

@@ -43,7 +43,7 @@ def claim_routes(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Clai
             _exclude(claims, route, "a route of the harness; never a tool")
         elif route.label not in claimed:
             _decide(manifest, route, route.label in written_out, claims)
-    claims.found += _idle_entries(manifest, served)
+    claims.found += _idle_entries(manifest, routes)
     return claims
 
 
@@ -184,14 +184,16 @@ def _unsettled(manifest: Manifest, index: int, free: list[HarvestedRoute]) -> Di
     return _on_entry(manifest, index, "GMM604", message, f"write `route: {free[0].path!r}` on the entry")
 
 
-def _idle_entries(manifest: Manifest, served: list[HarvestedRoute]) -> Iterator[Diagnostic]:
+def _idle_entries(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
+    served = [route for route in routes if route.kind != "foreign"]
     lists = manifest.language.routes
     groups: tuple[tuple[str, tuple[RouteEntry, ...]], ...] = (("exclude", lists.exclude),)
     if _written(manifest):
         groups = (("include", lists.include), *groups)
     for key, entries in groups:
         for index, entry in enumerate(entries):
-            matched = [r for r in served if entry.match.matches(r.method, r.path)]
+            candidates = routes if key == "exclude" else served
+            matched = [r for r in candidates if entry.match.matches(r.method, r.path)]
             span = manifest.places.span(("routes", key, index))
             if key == "include" and not entry.match.is_wild and any(is_reserved(r) for r in matched):
                 message = f"`{entry.match}` is a route of the harness and never a tool"

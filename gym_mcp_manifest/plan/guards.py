@@ -17,7 +17,7 @@ __all__ = ["app_findings", "middleware_findings", "rule_findings"]
 
 def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
     """What keeps the app from being exposed at all."""
-    if any(route.path.rstrip("/") == "/mcp" for route in routes):
+    if any(_serves_mcp(route) for route in routes):
         yield Diagnostic(
             code="GMM607",
             message="the app already serves /mcp",
@@ -34,6 +34,12 @@ def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iter
                 span=manifest.places.span(("sessions", "mode")),
                 hint="add the route, or write `sessions: {mode: none}` for an app without sessions",
             )
+
+
+def _serves_mcp(route: HarvestedRoute) -> bool:
+    """Whether the route is made for /mcp; a general dispatcher that would take the path too is not."""
+    head = route.path.partition("{")[0]
+    return head.startswith("/mcp") and any(route.regex and route.regex.match(path) for path in ("/mcp", "/mcp/"))
 
 
 def middleware_findings(

@@ -108,6 +108,8 @@ def _snippet(span: Span | None) -> Iterator[str]:
 @lru_cache(maxsize=64)
 def _lines(file: str) -> list[str]:
     try:
-        return Path(file).read_text(encoding="utf-8-sig").splitlines()
+        # In text mode exactly CR, LF and CR LF end a line, as for the places of findings.
+        with Path(file).open(encoding="utf-8-sig") as stream:
+            return [line.rstrip("\n") for line in stream]
     except (OSError, UnicodeDecodeError):
         return []

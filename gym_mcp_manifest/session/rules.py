@@ -63,7 +63,8 @@ class AllowRules:
                 return Decision(allowed - denied, f"`sessions.allow[{index}]`")
         otherwise = self._sessions.otherwise or "all"
         if otherwise == "error":
-            raise SeedRefused(f"no rule of sessions.allow applies to this seed body ({self._at(('sessions',))})")
+            place = self._at(("sessions", "otherwise"))
+            raise SeedRefused(f"no rule of sessions.allow applies to this seed body ({place})")
         cause = f"`sessions.otherwise: {otherwise}`"
         return Decision(None if otherwise == "all" else frozenset(), cause)
 
@@ -72,16 +73,18 @@ class AllowRules:
             return frozenset(name for glob in rule.tools for name in self._matching(glob))
         if rule.source is None:
             return frozenset(name for _, name in self._tools)
-        for expression in rule.source:
-            names = self._search(expression, seed_body, (*path, "from"))
+        for index, expression in enumerate(rule.source):
+            place: Path = (*path, "from", index)
+            names = self._search(expression, seed_body, place)
             if names is None:
                 continue
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                place = self._at((*path, "from"))
-                raise SeedRefused(f"`{expression}` gives no list of tool names in the seed body ({place})")
+                raise SeedRefused(
+                    f"`{expression}` gives no list of tool names in the seed body ({self._at(place)})"
+                )
             if not names and rule.empty == "next":
                 return None
-            return self._known(names, (*path, "from"))
+            return self._known(names, place)
         return None
 
     def _known(self, names: list[str], path: Path) -> frozenset[str]:

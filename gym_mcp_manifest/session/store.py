@@ -7,6 +7,7 @@ see over HTTP: tuples come back as lists, and nothing is shared between two call
 from __future__ import annotations
 
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from threading import Lock
 from typing import Any
 
 __all__ = ["SessionLost", "SessionStore"]
+
+log = logging.getLogger("gym_mcp_manifest")
 
 
 class SessionLost(LookupError):
@@ -126,7 +129,9 @@ class SessionStore:
         self._entries.move_to_end(session_id)
         while len(self._entries) > self._capacity:
             _, dropped = self._entries.popitem(last=False)
-            self._has_dropped_writes |= dropped.written
+            if dropped.written and not self._has_dropped_writes:
+                self._has_dropped_writes = True
+                log.warning("more than %d sessions: what calls wrote in the oldest is dropped", self._capacity)
         return entry
 
 

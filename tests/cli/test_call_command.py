@@ -1,0 +1,107 @@
+"""`gym-mcp call`: one session, one call, against a target or a running server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+Start = Callable[..., Any]
+
+
+def test_a_call_of_a_target_prints_what_the_tool_answered(run: Run) -> None:
+    ran = run("call", "manifests/weather", "get_weather", '{"city": "Paris"}')
+    assert ran.code == 0
+    assert "Paris" in json.loads(ran.out)["weather"]
+    assert ran.err == ""
+
+
+def test_a_running_server_is_called_by_its_url(run: Run, start: Start, server: Path, tmp_path: Path) -> None:
+    url = start("serve", server, "--expose", "--port", "0").url()
+
+    ran = run("call", url)
+    assert (ran.code, ran.out) == (0, "greet\tGreets whoever was seeded.\nfail\nsleep\n")
+
+    seed = tmp_path / "seed.json"
+    seed.write_text('{"who": "Ada"}', encoding="utf-8")
+    for given, at in ((f"@{seed}", url), ('{"who": "Ada"}', f"{url}/"), (f"@{seed}", f"{url}/mcp")):
+        ran = run("call", at, "greet", "-", "--seed", given, stdin='{"n": 1}')
+        assert (ran.code, json.loads(ran.out)) == (0, {"hello": "Ada", "with": {"n": 1}})
+
+    ran = run("call", url, "fail")
+    assert (ran.code, ran.out) == (1, "")
+    assert "HTTP 409 from POST /fail: not today" in ran.err
+
+    ran = run("call", url, "fail", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["isError"] is True
+
+    ran = run("call", url, "nothing")
+    assert (ran.code, "Unknown tool 'nothing'." in ran.err) == (1, True)
+
+    ran = run("call", url, "--seed", '{"refuse": true}')
+    assert (ran.code, "418" in ran.err, "no teapots" in ran.err) == (1, True, True)
+
+    calling = start("call", url, "sleep")
+    time.sleep(4)
+    assert calling.process.poll() is None, calling.log
+    begun = time.monotonic()
+    assert calling.stop(signal.SIGINT) == 130
+    assert time.monotonic() - begun < 5
+    assert "Traceback" not in calling.log
+
+
+def test_a_long_call_of_a_target_can_be_interrupted(start: Start, server: Path) -> None:
+    calling = start("call", server, "sleep")
+    time.sleep(5)
+    assert calling.process.poll() is None, calling.log
+    begun = time.monotonic()
+    assert calling.stop(signal.SIGINT) == 130
+    assert time.monotonic() - begun < 5
+    assert calling.log.strip() == "gym-mcp: interrupted"
+
+
+def test_the_list_as_json_is_what_an_agent_gets(run_here: Run, server: Path) -> None:
+    ran = run_here("call", server, "--json")
+    assert [tool["name"] for tool in json.loads(ran.out)["tools"]] == ["greet", "fail", "sleep"]
+    assert all(tool["inputSchema"]["type"] == "object" for tool in json.loads(ran.out)["tools"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["greet", "{bad"], "not JSON"),
+        (["greet", "[1]"], "expected a JSON object, found list"),
+        (["greet", "{}", "--seed", "{bad"], "--seed"),
+        (["greet", "{}", "--seed", "@nowhere.json"], "nowhere.json cannot be read"),
+        (["greet", ""], "not JSON"),
+    ],
+)
+def test_bad_json_is_wrong_usage(arguments: list[str], says: str, run_here: Run, server: Path) -> None:
+    ran = run_here("call", server, *arguments)
+    assert (ran.code, says in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://no-such-host.invalid", "http://"])
+def test_an_url_that_nobody_answers_is_told(url: str, run_here: Run) -> None:
+    ran = run_here("call", url, "greet")
+    assert ran.code == 1
+    assert "cannot be reached" in ran.err
+
+
+def test_an_app_that_would_not_boot_is_told(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text("version: 1\nroutes: {exclude: [/gret]}", encoding="utf-8")
+    ran = run_here("call", server, "greet")
+    assert (ran.code, "error[GMM601]" in ran.err) == (1, True)
+
+
+def test_a_server_without_exposure_is_told(run_here: Run, start: Start, server: Path) -> None:
+    (server / "config.yaml").write_text("expose_tools_over_mcp: false", encoding="utf-8")
+    ran = run_here("call", start("serve", server, "--port", "0").url(), "greet")
+    assert (ran.code, "is exposure on?" in ran.err) == (1, True)

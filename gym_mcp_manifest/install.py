@@ -149,14 +149,15 @@ class Exposure:
         if len(installed_middleware(self._app, (ProtocolLayer,))) < len(self._app.user_middleware):
             message = "the app is exposed already"
             found.append(Diagnostic(code="GMM607", message=message, hint="call expose() once"))
-        if plan.uses_tokens and not self._secrets():
-            message = "no secret signs the session tokens"
+        secrets = self._secrets()
+        if plan.uses_tokens and not (secrets and all(secrets)):
+            message = "an empty secret signs nothing" if secrets else "no secret signs the session tokens"
             hint = "set `mcp_secret` in the instance's block, or give the app a SessionMiddleware"
             found.append(Diagnostic(code="GMM706", message=message, hint=hint))
         return found
 
     def _secrets(self) -> tuple[str, ...]:
-        if self._secret:
+        if self._secret is not None:
             return (self._secret,) if isinstance(self._secret, str) else tuple(self._secret)
         if self._instance.secrets:
             return tuple(secret.get_secret_value() for secret in self._instance.secrets)
@@ -169,7 +170,8 @@ class Exposure:
         if not isinstance(stack, ServerErrorMiddleware):
             kind = type(stack).__name__
             message = f"the app's outermost layer is {kind}, not Starlette's ServerErrorMiddleware"
-            raise ExposureRefused([Diagnostic(code="GMM607", message=message, hint="leave exposure off")])
+            refusal = ExposureRefused([Diagnostic(code="GMM607", message=message, hint="leave exposure off")])
+            return FrontLayer(stack, None, refusal)
         plan = self.plan(settled=True)
         if plan.errors:
             stack.app = FrontLayer(stack.app, None, ExposureRefused(plan.errors))

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import httpx
@@ -383,7 +384,12 @@ def run(examples: Sequence[Example], console: Console) -> list[Rollout]:
             server.wait_until_it_answers()
             name, count = server.example.folder.name, len(server.example.tasks)
             say(console, f"{name} runs at {server.url}; {count} tasks through {len(_DOORS)} doors")
-        rollouts = asyncio.run(drive_all(servers, console))
+        driving = drive_all(servers, console)
+        try:
+            rollouts = asyncio.run(driving)
+        finally:
+            # Python complains about one that an interrupt kept from starting.
+            driving.close()
         for server in servers:
             name = server.example.folder.name
             if any(rollout.reward is None for rollout in rollouts if rollout.server == name):
@@ -482,9 +488,12 @@ def keep_loopback_direct() -> None:
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = f"{exempt},127.0.0.1".lstrip(",")
 
 
-def interrupt(_signal: int, _frame: object) -> None:
-    """To be asked to end is to be interrupted: our servers are ended first."""
-    raise KeyboardInterrupt
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """To be asked to end is to be interrupted as by Ctrl-C: our servers are ended first."""
+    on_ctrl_c = signal.getsignal(signal.SIGINT)
+    if not callable(on_ctrl_c):
+        raise KeyboardInterrupt
+    on_ctrl_c(number, frame)
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -531,7 +540,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DemoFailed as error:
         print(f"demo.py: {error}", file=sys.stderr)
         return _FAILED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         print("demo.py: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:

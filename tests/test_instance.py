@@ -181,7 +181,9 @@ def test_a_configuration_that_cannot_be_read_is_refused(content: bytes | None, t
 
 def test_only_the_chosen_block_is_resolved(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SECRET_OF_THE_TEST", SECRET)
-    text = NESTED.replace(f"mcp_secret: {SECRET}", "mcp_secret: ['${oc.env:MCP_SECRET_OF_THE_TEST}', '${top.old}']")
+    text = NESTED.replace(
+        f"mcp_secret: {SECRET}", "mcp_secret: ['${oc.env:MCP_SECRET_OF_THE_TEST}', '${top.old}']"
+    )
     assert revealed(read(f"{text}\ntop: {{old: older}}")) == [SECRET, "older"]
 
 

@@ -66,11 +66,15 @@ def running(app: FastAPI) -> Iterator[str]:
         if not thread.is_alive() or time.monotonic() > deadline:
             raise CallFailed("the server did not start; run it with `gym-mcp serve` to see why")
         time.sleep(0.01)
+    patience = 10
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    except KeyboardInterrupt:
+        patience = 0  # what is interrupted may take long to end by itself
+        raise
     finally:
         server.should_exit = True
-        thread.join(timeout=10)
+        thread.join(timeout=patience)
         listener.close()
 
 

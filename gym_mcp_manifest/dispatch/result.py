@@ -96,11 +96,29 @@ def _detail(answer: Answer) -> str:
         return f"{len(answer.body)} bytes of {media_type}"
     if not _is_json(media_type):
         return text
-    value = _json_value(text)
+    value = _parsed(text)
     if isinstance(value, dict) and "detail" in value:
         value = value["detail"]
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return value if isinstance(value, str) else text
+    elif not isinstance(value, str):
+        return text
+    return value if isinstance(value, str) and _is_utf8(value) else _compact(value)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _compact(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if _is_utf8(text) else json.dumps(value, separators=(",", ":"))
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether the text has no lone surrogate, which JSON can spell but nothing can carry."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _json_value(text: str) -> Any:

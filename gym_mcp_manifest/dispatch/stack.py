@@ -51,8 +51,10 @@ class _SessionLayer:
         before = json.loads(json.dumps(scope["session"]))
 
         async def save_and_send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._write_session(session_id, before, dict(scope["session"]))
+            session = scope["session"]
+            # What a session does not know to be modified, an appended list entry say, its cookie forgets too.
+            if message["type"] == "http.response.start" and getattr(session, "modified", True):
+                self._write_session(session_id, before, dict(session))
             await send(message)
 
         await self._app(scope, receive, save_and_send)

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-__all__ = ["PERMISSIVE", "object_rooted", "portability_problems", "schema_problem"]
+__all__ = ["PERMISSIVE", "advertised_form", "portability_problems", "schema_problem"]
 
 #: The schema of a tool that takes any object.
 PERMISSIVE: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
@@ -18,20 +18,44 @@ PERMISSIVE: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 _LEGAL_PROPERTY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 
 
-def object_rooted(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with `type: object` at its root; a root that is only a reference is written out.
+def advertised_form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema as clients can take it, saying the same: `type: object` at its root, no spelling that costs a
+    client the whole list.
 
-    Recursion stays in `$defs`. A root that says another type is returned as it is, for `schema_problem`.
+    A root that is only a reference is written out (recursion stays in `$defs`), boolean property schemas
+    become `{}` and `{"not": {}}`, and null titles are left out. A root that says another type is returned as
+    it is, for `schema_problem`.
     """
+    schema = _written_out(schema)
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        spelled = {name: _as_mapping(inner) for name, inner in properties.items()}
+        schema = {**schema, "properties": spelled}
+    schema = _without_null_title(schema)
+    return schema if "type" in schema else {"type": "object", **schema}
+
+
+def _written_out(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         definitions = schema.get("$defs")
-        name = reference.removeprefix("#/$defs/")
-        target = definitions.get(name) if isinstance(definitions, dict) else None
+        target = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(definitions, dict) else None
         if isinstance(target, dict):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
-            schema = {**target, **rest}
-    return schema if "type" in schema else {"type": "object", **schema}
+            return {**target, **rest}
+    return schema
+
+
+def _as_mapping(schema: Any) -> Any:
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return _without_null_title(schema) if isinstance(schema, dict) else schema
+
+
+def _without_null_title(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "title" in schema and schema["title"] is None:
+        return {key: value for key, value in schema.items() if key != "title"}
+    return schema
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
@@ -56,21 +80,18 @@ def _problem(text: str) -> str | None:
     return None
 
 
-def portability_problems(schema: Mapping[str, Any]) -> Iterator[str]:
-    """What is legal in the schema but breaks a known client, each with the client's name."""
+def portability_problems(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is legal in a schema but breaks a known client, each with the client's name and a cure."""
     properties = schema.get("properties")
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
+    parts: dict[str, Any] = properties if isinstance(properties, dict) else {}
+    for name, inner in parts.items():
         if not name or len(name) > 64 or not _LEGAL_PROPERTY.issuperset(name):
-            yield f"the property name {name!r} makes Claude Code drop the tool"
+            cure = "use 1 to 64 of the letters [a-zA-Z0-9_.-]"
+            yield f"the property name {name!r} makes Claude Code drop the tool", cure
         if isinstance(inner, bool):
-            yield f"the boolean schema of {name!r} costs TypeScript SDK v1 and Gemini CLI the whole list"
-    if _has_null_title(schema):
-        yield "a null `title` makes Claude Code drop the tool"
-
-
-def _has_null_title(schema: Mapping[str, Any]) -> bool:
-    if "title" in schema and schema["title"] is None:
-        return True
-    properties = schema.get("properties")
-    inner = properties.values() if isinstance(properties, dict) else ()
-    return any(isinstance(part, dict) and "title" in part and part["title"] is None for part in inner)
+            what = f"the boolean schema of {name!r} costs TypeScript SDK v1 and Gemini CLI the whole list"
+            yield what, f"it is advertised as `{_as_mapping(inner)}`; write that instead"
+    if any(
+        isinstance(part, dict) and "title" in part and part["title"] is None for part in (schema, *parts.values())
+    ):
+        yield "a null `title` makes Claude Code drop the tool", "it is left out; take it out of the schema"

@@ -16,7 +16,7 @@ from gym_mcp_manifest.manifest.keys import Path as KeyPath
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.models import Annotations, CatchAll, FileSource, InlineSource
 from gym_mcp_manifest.manifest.patterns import name_matches
-from gym_mcp_manifest.manifest.schemas import PERMISSIVE, object_rooted, schema_problem
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form, schema_problem
 
 __all__ = ["SpecSet", "ToolSpec", "check_specs", "gather_specs"]
 
@@ -80,7 +80,7 @@ def check_specs(manifest: Manifest, folder: Path | None = None) -> Iterator[Diag
 
 
 def _schema_findings(name: str, schema: Mapping[str, Any], span: Span | None) -> Iterator[Diagnostic]:
-    problem = schema_problem(object_rooted(schema))
+    problem = schema_problem(advertised_form(schema))
     if problem:
         message = f"the input schema of {name!r} is unusable: {problem}"
         yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")

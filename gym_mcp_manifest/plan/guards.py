@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from gym_mcp_manifest.diagnostics import Diagnostic, nearest
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.patterns import name_matches
-from gym_mcp_manifest.plan.records import Tool
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
 from gym_mcp_manifest.routes.middleware import InstalledMiddleware
 
@@ -76,9 +75,8 @@ def middleware_findings(
         )
 
 
-def rule_findings(manifest: Manifest, tools: Iterable[Tool]) -> Iterator[Diagnostic]:
-    """Globs of `sessions.allow` that match no tool."""
-    names = [name for tool in tools for name in {tool.own_name, tool.name}]
+def rule_findings(manifest: Manifest, names: tuple[str, ...]) -> Iterator[Diagnostic]:
+    """Globs of `sessions.allow` that match none of the tools' own and exposed names."""
     for index, rule in enumerate(manifest.language.sessions.allow):
         if rule.optional:
             continue

@@ -1,4 +1,4 @@
-"""Warnings: what is legal but breaks an agent that people use."""
+"""Warnings about names: what is legal but breaks an agent that people use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from gym_mcp_manifest.diagnostics import Diagnostic
 from gym_mcp_manifest.manifest.loader import Manifest
-from gym_mcp_manifest.manifest.schemas import portability_problems
 from gym_mcp_manifest.plan.aliases import AliasTable, agent_side_names
 from gym_mcp_manifest.plan.records import Tool
 
@@ -16,7 +15,7 @@ __all__ = ["lint_findings"]
 def lint_findings(
     manifest: Manifest, server: str, tools: Iterable[Tool], aliases: AliasTable
 ) -> Iterator[Diagnostic]:
-    """Over-long and ambiguous agent-side names, and schemas that a known client rejects."""
+    """Over-long and ambiguous agent-side names."""
     names = manifest.language.names
     for tool in tools:
         longest = max(agent_side_names(names, server, tool.name), key=len, default=tool.name)
@@ -29,9 +28,6 @@ def lint_findings(
                 "`names.max_length`",
                 tool,
             )
-        for problem in portability_problems(tool.input_schema):
-            hint = f"rename it in the model or spec, or replace the schema under `tools.{tool.own_name}`"
-            yield _warning("GMM707", f"{tool.name!r}: {problem}", hint, tool)
     for alias, owners in aliases.ambiguous.items():
         message = f"the recorded name {alias!r} could be any of {', '.join(owners)}; /verify leaves it as it is"
         hint = "rename one of the tools, or narrow `names.agents`"

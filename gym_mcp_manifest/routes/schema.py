@@ -9,7 +9,7 @@ from fastapi.dependencies.models import Dependant
 from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 
-from gym_mcp_manifest.manifest.schemas import PERMISSIVE, object_rooted
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form
 from gym_mcp_manifest.routes.bind import body_annotation, is_model_body
 
 __all__ = ["derive_input_schema"]
@@ -31,6 +31,6 @@ def derive_input_schema(dependant: Dependant) -> tuple[Mapping[str, Any] | None,
 
 def _model_schema(model: type[BaseModel]) -> tuple[Mapping[str, Any] | None, str | None]:
     try:
-        return object_rooted(model.model_json_schema()), None
+        return advertised_form(model.model_json_schema()), None
     except (PydanticUserError, RecursionError) as error:
         return None, f"no JSON Schema can be derived from {model.__name__}: {str(error).splitlines()[0]}"

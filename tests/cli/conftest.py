@@ -64,6 +64,7 @@ async def fail() -> dict:
 
 @app.post("/sleep")
 def sleep() -> dict:
+    print("asleep", flush=True)
     time.sleep(60)
     return {}
 '''

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from gym_mcp_manifest import Diagnostic, ExposurePlan, Manifest, expose, load_manifest
 from gym_mcp_manifest.manifest.loader import manifest_from_mapping
-from gym_mcp_manifest.manifest.schemas import object_rooted, schema_problem
+from gym_mcp_manifest.manifest.schemas import advertised_form, schema_problem
 from gym_mcp_manifest.manifest.specs import check_specs
 
 ON = {"expose_tools_over_mcp": True}
@@ -527,13 +527,13 @@ def test_a_schema_in_the_manifest_is_judged_at_its_line(folder: Path, findings: 
 
 
 def test_a_root_without_a_type_is_an_object() -> None:
-    assert object_rooted({}) == {"type": "object"}
-    assert object_rooted({"properties": {}}) == {"type": "object", "properties": {}}
+    assert advertised_form({}) == {"type": "object"}
+    assert advertised_form({"properties": {}}) == {"type": "object", "properties": {}}
 
 
 def test_a_root_that_is_a_reference_is_written_out_and_recursion_stays() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
-    rooted = object_rooted({"$ref": "#/$defs/Node", "$defs": {"Node": node}, "description": "A chain."})
+    rooted = advertised_form({"$ref": "#/$defs/Node", "$defs": {"Node": node}, "description": "A chain."})
     assert rooted == {**node, "$defs": {"Node": node}, "description": "A chain."}
     assert schema_problem(rooted) is None
 
@@ -552,7 +552,7 @@ def test_a_root_that_is_a_reference_is_written_out_and_recursion_stays() -> None
     ],
 )
 def test_odd_references_never_crash_and_are_never_fetched(schema: dict[str, Any]) -> None:
-    rooted = object_rooted(schema)
+    rooted = advertised_form(schema)
     assert rooted["type"] == "object"
     schema_problem(rooted)
 

@@ -516,4 +516,33 @@ def test_everything_that_is_wrong_is_told_at_once(make_app):
     def shape(limit: int) -> None: ...
 
     codes = [found.code for found in findings(app, {"routes": {"exclude": ["/nothing"]}})]
-    assert codes == ["GMM601", "GMM602", "GMM606", "GMM606", "GMM607", "GMM701"]
+    assert codes == ["GMM601", "GMM602", "GMM603", "GMM606", "GMM606", "GMM607", "GMM701"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "message"),
+    [
+        ("", "an empty secret signs nothing"),
+        (["a key", ""], "an empty secret signs nothing"),
+        ([], "no secret signs the session tokens"),
+    ],
+)
+def test_a_secret_that_signs_nothing_is_refused_before_the_first_request(make_app, secret, message):
+    app = make_app()
+    app.post("/tool")(handler)
+    with pytest.raises(ExposureRefused) as refused:
+        expose(app, name="unit", instance=ON, secret=secret)
+    assert [(found.code, found.message) for found in refused.value.diagnostics] == [("GMM706", message)]
+
+
+def test_an_app_whose_stack_has_another_outermost_layer_does_not_start(make_app):
+    class Wrapped(FastAPI):
+        def build_middleware_stack(self):
+            stack = super().build_middleware_stack()
+            return lambda *call: stack(*call)
+
+    app = Wrapped()
+    app.post("/tool")(handler)
+    expose(app, name="unit", manifest={"version": 1, "sessions": {"mode": "none"}}, instance=ON)
+    with pytest.raises(ExposureRefused, match="outermost layer is function"), TestClient(app):
+        pytest.fail("the app started")

@@ -47,10 +47,10 @@ def test_a_whole_rollout_logs_neither_secret_nor_token_nor_contents(make_app, wi
     door.client.post("/seed_session", json={"allowed": "a text"})
     door.client.post("/seed_session", json={"allowed": ["unknown"]})
     door.client.post("/verify", json={})
-    written = "\n".join(texts(caplog))
-    assert "seed refused" in written
+    written = list(texts(caplog))
+    assert any("seed refused" in line for line in written)
     for hidden in (SECRET, KEY, token, token[:-2], token[::-1], CONTENTS):
-        assert hidden not in written
+        assert not [line for line in written if hidden in line]
 
 
 @pytest.mark.parametrize(

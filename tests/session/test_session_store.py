@@ -453,3 +453,17 @@ def test_sessions_are_off_where_the_app_has_none(make_app, with_tools, open_door
     plain = TestClient(app).post("/has_session", json={}).json()
     assert door.call("has_session")["structuredContent"] == plain == {"session": False}
     assert door.names() == ("echo", "has_session")
+
+
+def test_a_write_that_the_cookie_would_forget_is_forgotten_over_mcp_too(make_app, open_door):
+    app = make_app()
+
+    @app.post("/append")
+    async def append(request: Request) -> list[int]:
+        request.session["calls"].append(len(request.session["calls"]))
+        return request.session["calls"]
+
+    door = open_door(app)
+    headers = door.seed({"session": {"calls": []}})
+    over_http = [door.client.post("/append").text for _ in range(3)]
+    assert [door.text("append", {}, headers) for _ in range(3)] == over_http

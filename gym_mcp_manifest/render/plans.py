@@ -33,7 +33,7 @@ def print_plan(plan: ExposurePlan, console: Console, *, show_excluded: bool = Tr
         console.print(_tools(plan.tools))
     if show_excluded and plan.excluded:
         table = Table(box=SIMPLE_HEAD, title="not exposed", title_justify="left")
-        table.add_column("route", overflow="fold")
+        table.add_column("route", no_wrap=True)
         table.add_column("reason", overflow="fold")
         table.add_column("decided at", overflow="fold")
         for entry in plan.excluded:
@@ -67,15 +67,14 @@ def plan_json(plan: ExposurePlan) -> str:
 
 def _tools(tools: tuple[Tool, ...]) -> Table:
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("tool", overflow="fold")
-    table.add_column("request", overflow="fold")
-    table.add_column("dispatch")
+    table.add_column("tool", no_wrap=True)
+    table.add_column("dispatch", no_wrap=True)
     table.add_column("because", overflow="fold")
     for tool in tools:
         name = tool.name if tool.name == tool.own_name else f"{tool.name} (own name {tool.own_name})"
+        reason = f"{tool.method} {tool.route}, {tool.reason}" if tool.source == "route" else tool.reason
         where = _decided(tool.span)
-        reason = f"{tool.reason}, {where}" if where else tool.reason
-        table.add_row(Text(name), Text(f"{tool.method} {tool.path}"), tool.dispatch, Text(reason))
+        table.add_row(Text(name), tool.dispatch, Text(f"{reason}, {where}" if where else reason))
     return table
 
 

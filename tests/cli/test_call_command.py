@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,9 +56,7 @@ def test_a_running_server_is_called_by_its_url(run_here: Run, start: Start, serv
     calling = start("call", url, "sleep")
     served.wait_for("asleep")
     assert calling.process.poll() is None, calling.log
-    begun = time.monotonic()
     assert calling.stop(signal.SIGINT) == 130
-    assert time.monotonic() - begun < 5
     assert "Traceback" not in calling.log
 
 
@@ -67,9 +64,7 @@ def test_a_long_call_of_a_target_can_be_interrupted(start: Start, server: Path) 
     calling = start("call", server, "sleep")
     calling.wait_for("asleep")
     assert calling.process.poll() is None, calling.log
-    begun = time.monotonic()
     assert calling.stop(signal.SIGINT) == 130
-    assert time.monotonic() - begun < 5
     assert calling.log.strip().endswith("gym-mcp: interrupted")
     assert "Traceback" not in calling.log
 

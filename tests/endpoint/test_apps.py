@@ -447,7 +447,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_call_harms_nobody(make_app):
         call = {**LIST, "method": "tools/call", "params": {"name": "slow", "arguments": {}}}
         with pytest.raises(httpx.ReadTimeout):
             client.post("/mcp", json=call, headers=session, timeout=0.3)
-        assert started.is_set()
+        assert started.wait(10)
         assert client.post("/mcp", json=LIST).status_code == 200
         release.set()
         assert client.post("/mcp", json=call, headers=session).json()["result"]["isError"] is False

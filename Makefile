@@ -38,7 +38,7 @@ help: ## Show the targets
 	@echo "  make test-LEG   One leg of test-all: $(LEGS)"
 
 demo: $(READY) ## Run the example servers and solve their tasks over MCP and over HTTP
-	@$(BIN)/python manifests/demo.py
+	@$(BIN)/python manifests/demo
 
 test: $(READY) ## Run the tests with the newest dependencies
 	@$(BIN)/python -m pytest
@@ -49,7 +49,7 @@ check: $(READY) ## Check format, lint, types, the committed schema and the manif
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy --strict manifests/demo.py scripts/lowest.py
+	$(BIN)/mypy --strict manifests/demo scripts/lowest.py
 	@# Each server is an app of its own, with module names of its own.
 	@set -e; for server in $(SERVERS); do echo "$(BIN)/mypy --strict $$server"; $(BIN)/mypy --strict "$$server"; done
 	$(BIN)/gym-mcp schema --check $(SCHEMA)

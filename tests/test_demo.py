@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 MANIFESTS = Path(__file__).parents[1] / "manifests"
-COMMAND = (sys.executable, str(MANIFESTS / "demo.py"))
+COMMAND = (sys.executable, str(MANIFESTS / "demo"))
 
 
 def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -120,7 +120,7 @@ def test_interrupted_demo_ends_its_servers(weather: Path, how: signal.Signals) -
         demo.send_signal(how)
         _, errors = demo.communicate(timeout=30)
     assert demo.returncode == 130
-    assert errors.splitlines()[-1] == "demo.py: interrupted"
+    assert errors.splitlines()[-1] == "demo: interrupted"
     assert "Traceback" not in errors
     assert not answers(url)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ __all__ = ["ENDPOINT_PATHS", "Protocol", "ProtocolLayer"]
 
 #: Where the MCP endpoint answers.
 ENDPOINT_PATHS = ("/mcp", "/mcp/")
+
+#: The key of a session cookie that tells which writes of MCP calls it has.
+_MARK = "gym_mcp_writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +65,28 @@ class ProtocolLayer:
 
 
 def _merging_writes(scope: Scope, send: Send, store: SessionStore) -> Send:
-    """Lay what MCP calls wrote over the request's session, and note when a reply carries it home."""
+    """Lay what MCP calls wrote over the request's session; the reply's cookie notes which writes it has.
+
+    The note is in the session only while the cookie is read and written: the app never sees it, and taking it
+    out or putting it in is no change of the session that would by itself set a cookie.
+    """
     session = scope.get("session")
-    merged: Mapping[str, str | None] = store.merge_into(session) if session else {}
-    if not merged:
+    if not session:
         return send
-    session_id = _session_id(scope)
+    mark = store.merge_into(session, dict.pop(session, _MARK, None))
+    if mark is None:
+        return send
 
-    async def noting(message: Message) -> None:
+    async def marking(message: Message) -> None:
+        session = scope["session"]
+        if message["type"] != "http.response.start" or not session:
+            await send(message)
+            return
+        dict.__setitem__(session, _MARK, mark)
         await send(message)
-        if message["type"] == "http.response.start" and session_id is not None:
-            store.delivered(session_id, merged)
+        dict.pop(session, _MARK, None)
 
-    return noting
+    return marking
 
 
 def _closing(scope: Scope, send: Send, store: SessionStore) -> Send:

@@ -11,6 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from secrets import token_hex
 from threading import Lock
 from typing import Any
 
@@ -25,11 +26,10 @@ class SessionLost(LookupError):
 
 @dataclass(slots=True)
 class _Entry:
-    """Contents key by key as JSON texts, and the keys that the HTTP side has yet to see (None: deleted)."""
+    """Contents key by key as JSON texts, and of each key that a call wrote its last write (None: deleted)."""
 
     contents: dict[str, str]
-    pending: dict[str, str | None] = field(default_factory=dict)
-    written: bool = False
+    writes: dict[str, tuple[int, str | None]] = field(default_factory=dict)
 
 
 class SessionStore:
@@ -40,6 +40,9 @@ class SessionStore:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = Lock()
         self._has_dropped_writes = False
+        # Another process counts anew: its marks say nothing about the writes of this one.
+        self._epoch = token_hex(4)
+        self._counter = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -88,35 +91,33 @@ class SessionStore:
                     entry.contents.pop(key, None)
                 else:
                     entry.contents[key] = text
-            entry.pending.update(changed)
-            entry.written = True
+            self._counter += 1
+            entry.writes.update({key: (self._counter, text) for key, text in changed.items()})
 
-    def merge_into(self, session: MutableMapping[str, Any]) -> Mapping[str, str | None]:
-        """Lay what calls wrote over the session of an HTTP request; gives what was laid over it.
+    def merge_into(self, session: MutableMapping[str, Any], seen: object) -> str | None:
+        """Lay what calls wrote over the session of an HTTP request, unless its cookie has it already.
 
-        What was merged is merged again until `delivered` says that the reply has carried it to the client.
+        `seen` is the mark that the cookie carries, None without one; what comes back is the mark for the
+        cookie of the reply. A client that sends an older cookie again is given the writes again.
         """
         session_id = session.get("session_id")
-        if not isinstance(session_id, str):
-            return {}
+        known = self._count(seen)
         with self._lock:
-            entry = self._entries.get(session_id)
-            pending = dict(entry.pending) if entry else {}
-        for key, text in pending.items():
+            entry = self._entries.get(session_id) if isinstance(session_id, str) else None
+            writes = dict(entry.writes) if entry else {}
+        for key, (number, text) in writes.items():
+            if number <= known:
+                continue
             if text is None:
                 session.pop(key, None)
             else:
                 session[key] = json.loads(text)
-        return pending
+        latest = max((number for number, _ in writes.values()), default=0)
+        return f"{self._epoch}.{max(latest, known)}" if latest or seen is not None else None
 
-    def delivered(self, session_id: str, merged: Mapping[str, str | None]) -> None:
-        """The reply that carries these writes in its cookie is on its way: do not merge them again."""
-        with self._lock:
-            entry = self._entries.get(session_id)
-            if entry is not None:
-                for key, text in merged.items():
-                    if key in entry.pending and entry.pending[key] == text:
-                        del entry.pending[key]
+    def _count(self, mark: object) -> int:
+        epoch, _, number = mark.partition(".") if isinstance(mark, str) else ("", "", "")
+        return int(number) if epoch == self._epoch and number.isdecimal() else 0
 
     def close(self, session_id: str) -> None:
         """Forget the session."""
@@ -129,7 +130,7 @@ class SessionStore:
         self._entries.move_to_end(session_id)
         while len(self._entries) > self._capacity:
             _, dropped = self._entries.popitem(last=False)
-            if dropped.written and not self._has_dropped_writes:
+            if dropped.writes and not self._has_dropped_writes:
                 self._has_dropped_writes = True
                 log.warning("more than %d sessions: what calls wrote in the oldest is dropped", self._capacity)
         return entry

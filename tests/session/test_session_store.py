@@ -396,17 +396,56 @@ def test_a_call_that_ends_after_its_sessions_eviction_loses_nothing():
         store.open("two", kept=True)
 
 
-def test_a_write_between_merge_and_delivery_is_merged_next_time():
+def test_a_write_that_the_cookie_has_not_is_merged_and_one_that_it_has_is_not():
     store = SessionStore()
     store.keep("s", {"session_id": "s"})
     store.write("s", {"session_id": "s"}, {"session_id": "s", "a": 1, "b": 1})
-    session: dict[str, Any] = {"session_id": "s"}
-    merged = store.merge_into(session)
+    mark = store.merge_into({"session_id": "s"}, None)
     store.write("s", {"session_id": "s", "a": 1, "b": 1}, {"session_id": "s", "a": 2, "b": 1})
-    store.delivered("s", merged)
     later: dict[str, Any] = {"session_id": "s"}
-    store.merge_into(later)
+    assert store.merge_into(later, mark) != mark
     assert later == {"session_id": "s", "a": 2}
+    assert store.merge_into(later, "of another process.7") is not None
+    assert later == {"session_id": "s", "a": 2, "b": 1}
+
+
+@pytest.mark.parametrize("seen", ["", ".", "x.1", "1", 7, ["x"], {}])
+def test_a_mark_that_is_none_of_ours_counts_as_none(seen):
+    store = SessionStore()
+    store.write("s", {"session_id": "s"}, {"session_id": "s", "a": 1})
+    session: dict[str, Any] = {"session_id": "s"}
+    store.merge_into(session, seen)
+    assert session["a"] == 1
+
+
+def test_a_client_that_sends_an_older_cookie_again_is_given_the_writes_again(make_app, with_memory, open_door):
+    app = with_memory(make_app())
+
+    @app.post("/note")
+    async def note(request: Request) -> dict[str, Any]:
+        request.session["notes"] = [*request.session.get("notes", []), "one"]
+        return {}
+
+    @app.post("/reset")
+    async def reset(request: Request) -> dict[str, Any]:
+        request.session["notes"] = []
+        return {}
+
+    door = open_door(app)
+    headers = door.seed({})
+    seeded = dict(door.client.cookies)
+    door.call("note", {}, headers)
+    for _ in range(3):
+        door.client.cookies.clear()
+        door.client.cookies.update(seeded)
+        assert over_http(door)["notes"] == ["one"]
+    # With the newest cookie HTTP has the last word, whatever calls wrote before, and no key is seen that is ours.
+    door.client.post("/reset")
+    for _ in range(2):
+        assert set(over_http(door)) == {"session_id", "notes"}
+        assert over_http(door)["notes"] == []
+    door.call("note", {}, headers)
+    assert over_http(door)["notes"] == ["one", "one"]
 
 
 def test_a_call_that_changes_nothing_writes_nothing():
@@ -415,14 +454,14 @@ def test_a_call_that_changes_nothing_writes_nothing():
     before = store.open("s", kept=True)
     store.write("s", before, json.loads(json.dumps(before)))
     session: dict[str, Any] = {"session_id": "s", "a": "theirs"}
-    assert store.merge_into(session) == {}
+    assert store.merge_into(session, None) is None
     assert session["a"] == "theirs"
 
 
 @pytest.mark.parametrize("session", [{}, {"a": 1}, {"session_id": 7}, {"session_id": None}])
 def test_a_session_without_a_usable_id_gets_nothing_merged(session):
     before = dict(session)
-    assert SessionStore().merge_into(session) == {}
+    assert SessionStore().merge_into(session, None) is None
     assert session == before
 
 

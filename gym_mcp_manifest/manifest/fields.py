@@ -13,13 +13,25 @@ from pydantic import (
     Strict,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from gym_mcp_manifest.manifest.expressions import Expression
 from gym_mcp_manifest.manifest.patterns import RoutePattern
 
-__all__ = ["Count", "FalseOnly", "Flag", "Given", "JMESPath", "NotYet", "NullOnly", "Pattern", "Section"]
+__all__ = [
+    "Count",
+    "FalseOnly",
+    "Flag",
+    "Given",
+    "JMESPath",
+    "NotYet",
+    "NullOnly",
+    "Pattern",
+    "Section",
+    "is_for_later",
+]
 
 T = TypeVar("T")
 
@@ -83,6 +95,11 @@ class _Later:
         if any(value is default for default in self.allowed):
             return value
         raise PydanticCustomError("not_yet", "the key is not supported yet")
+
+
+def is_for_later(field: FieldInfo) -> bool:
+    """Whether a later release brings the field's feature."""
+    return any(isinstance(mark, _Later) for mark in field.metadata)
 
 
 NotYet = Annotated[Any, _Later()]

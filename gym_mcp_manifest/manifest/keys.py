@@ -7,9 +7,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from gym_mcp_manifest.manifest.fields import is_for_later
 from gym_mcp_manifest.manifest.models import Language
 
-__all__ = ["ADD", "Path", "addable_keys", "known_keys", "list_default", "section_at"]
+__all__ = ["ADD", "Path", "addable_keys", "known_keys", "list_default", "section_at", "usable_keys"]
 
 #: Keys and list indices from the manifest's root to a value.
 Path = tuple[str | int, ...]
@@ -31,6 +32,14 @@ def section_at(path: Path) -> tuple[_Model, ...]:
 def known_keys(path: Path) -> tuple[str, ...]:
     """The keys that the mapping at `path` may have; empty where keys are free."""
     return tuple(dict.fromkeys(name for model in section_at(path) for name in _names(model)))
+
+
+def usable_keys(path: Path) -> tuple[str, ...]:
+    """The keys of the mapping at `path` that work in this release: those worth a suggestion."""
+    fields = [
+        (field.alias or name, field) for model in section_at(path) for name, field in model.model_fields.items()
+    ]
+    return tuple(dict.fromkeys(key for key, field in fields if not is_for_later(field)))
 
 
 def addable_keys(path: Path) -> tuple[str, ...]:

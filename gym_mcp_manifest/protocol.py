@@ -10,16 +10,13 @@ from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gym_mcp_manifest.session.seed import SESSION_ID_KEY, Seeder
-from gym_mcp_manifest.session.store import SessionStore
+from gym_mcp_manifest.session.store import MARK_KEY, SessionStore
 from gym_mcp_manifest.verify import Verifier
 
 __all__ = ["ENDPOINT_PATHS", "Protocol", "ProtocolLayer"]
 
 #: Where the MCP endpoint answers.
 ENDPOINT_PATHS = ("/mcp", "/mcp/")
-
-#: The key of a session cookie that tells which writes of MCP calls it has.
-_MARK = "gym_mcp_writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +67,17 @@ def _merging_writes(scope: Scope, send: Send, store: SessionStore) -> Send:
     The note is in the session only while the cookie is read and written: the app never sees it, and taking it
     out or putting it in is no change of the session that would by itself set a cookie.
     """
-    session = scope.get("session")
-    if not session:
+    if "session" not in scope:
         return send
-    mark = store.merge_into(session, dict.pop(session, _MARK, None))
-    if mark is None:
-        return send
+    carried = scope["session"]
+    mark = store.merge_into(carried, dict.pop(carried, MARK_KEY, None))
 
     async def marking(message: Message) -> None:
         session = scope["session"]
-        if message["type"] != "http.response.start" or not session:
-            await send(message)
-            return
-        dict.__setitem__(session, _MARK, mark)
+        if message["type"] == "http.response.start" and session and mark is not None and MARK_KEY not in session:
+            dict.__setitem__(session, MARK_KEY, mark)
         await send(message)
-        dict.pop(session, _MARK, None)
+        dict.pop(session, MARK_KEY, None)
 
     return marking
 

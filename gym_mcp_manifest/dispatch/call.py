@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Scope
 
 from gym_mcp_manifest.dispatch.request import Origin, body_bytes, made_scope, receive_body
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, result_of
-from gym_mcp_manifest.dispatch.stack import SESSION_ID, direct_stack
+from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack
 from gym_mcp_manifest.plan.records import Tool
-from gym_mcp_manifest.session.store import SessionStore
+from gym_mcp_manifest.session.store import OpenSession, SessionStore
 
 __all__ = ["Dispatcher"]
 
@@ -65,18 +65,17 @@ class Dispatcher:
         tool: Tool,
         arguments: Mapping[str, Any],
         origin: Origin,
-        session: Mapping[str, Any],
-        session_id: str | None = None,
+        session: OpenSession | None = None,
     ) -> CallResult:
         """What the tool's route answers to these arguments; its handler runs exactly once.
 
-        What it writes to the session is kept under `session_id`; without one it is forgotten.
+        What it writes to the session is kept; without a session it sees an empty one, which is forgotten.
         """
         body = body_bytes(arguments)
         scope = made_scope(tool, body, origin, self._app)
         if self._with_sessions:
-            scope["session"] = _Session(session)
-            scope[SESSION_ID] = session_id
+            scope["session"] = _Session(session.contents() if session else {})
+            scope[OPEN_SESSION] = session
         reply = _Reply()
         running = asyncio.ensure_future(self._run(scope, body, reply, tool))
         self._running.add(running)

@@ -8,7 +8,6 @@ in FastAPI's own order, and nothing about them is written again here.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +15,15 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["SESSION_ID", "WriteSession", "direct_stack"]
+from gym_mcp_manifest.session.store import OpenSession
 
-#: The key of a made scope under which the id of its session stands, whatever the handler makes of the session.
-SESSION_ID = "gym_mcp_manifest.session_id"
+__all__ = ["OPEN_SESSION", "WriteSession", "direct_stack"]
 
-#: Called with the session's id and the session before and after a call, when the answer starts.
-WriteSession = Callable[[str, dict[str, Any], dict[str, Any]], None]
+#: The key of a made scope under which its open session stands, whatever the handler makes of `session`.
+OPEN_SESSION = "gym_mcp_manifest.open_session"
+
+#: Called with the open session and what the handler has made of it, when the answer starts.
+WriteSession = Callable[[OpenSession, dict[str, Any]], None]
 
 _STACK_ATTRIBUTE = "build_middleware_stack"
 
@@ -44,17 +45,16 @@ class _SessionLayer:
         self._write_session = write_session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session_id = scope.get(SESSION_ID)
-        if session_id is None:
+        opened = scope.get(OPEN_SESSION)
+        if opened is None:
             await self._app(scope, receive, send)
             return
-        before = json.loads(json.dumps(scope["session"]))
 
         async def save_and_send(message: Message) -> None:
             session = scope["session"]
             # What a session does not know to be modified, an appended list entry say, its cookie forgets too.
             if message["type"] == "http.response.start" and getattr(session, "modified", True):
-                self._write_session(session_id, before, dict(session))
+                self._write_session(opened, dict(session))
             await send(message)
 
         await self._app(scope, receive, save_and_send)

@@ -59,8 +59,7 @@ class ToolDoor:
 
     async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> CallResult:
         """Call a tool; every failure is a result that says what to do, never an exception."""
-        session: Mapping[str, Any] = {}
-        claims = None
+        claims = session = None
         if self._signer is not None:
             if not caller.token:
                 return CallResult.error(MISSING_TOKEN)
@@ -73,11 +72,11 @@ class ToolDoor:
             return CallResult.error(self._unknown(name, caller))
         if claims is not None:
             try:
-                session = self._store.open(claims.session_id, kept=claims.kept)
+                session = self._store.open(claims.session_id, kept=claims.kept, seed=claims.seed)
             except SessionLost:
                 return CallResult.error(LOST_SESSION)
-        session_id = claims.session_id if claims else None
-        return await self._dispatcher.call(tool, arguments, caller.origin, session, session_id)
+        result = await self._dispatcher.call(tool, arguments, caller.origin, session)
+        return CallResult.error(LOST_SESSION) if session is not None and session.lost else result
 
     def _claims(self, caller: Caller) -> Claims | None:
         if self._signer is None or not caller.token:

@@ -77,7 +77,7 @@ def fault_of(detail: ErrorDetails, layered: Layered) -> Diagnostic:
     elif kind in ("route_pattern", "expression"):
         code = "GMM207" if kind == "route_pattern" else "GMM208"
         reason = "not valid" if value == "..." else context["reason"]
-        message = f"`{shown}`, `{value}`: {reason}"
+        message = f"`{value}`: {reason}" if value != "..." else f"`{shown}`: {reason}"
     else:
         message = f"`{shown}`: {_expectation(detail)}, found {kind_of(detail['input'])} `{value}`"
         hint = _choice_hint(detail) or _HINTS.get(kind)

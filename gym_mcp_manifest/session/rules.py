@@ -46,6 +46,11 @@ class AllowRules:
         by_own: Mapping[str, str] = dict(self._tools)
         self._exposed = {**by_own, **{name: name for _, name in self._tools}}
 
+    @property
+    def narrow(self) -> bool:
+        """Whether there are rules at all, so that a session may get fewer than all tools."""
+        return bool(self._sessions.allow)
+
     def decide(self, seed_body: Any) -> Decision:
         """The tools of the session that this body seeds.
 

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gym_mcp_manifest.exchange import HeldReply, read_body, replay, send_json
 from gym_mcp_manifest.session.rules import AllowRules, Decision, SeedRefused, seed_body_of
-from gym_mcp_manifest.session.store import SessionStore
+from gym_mcp_manifest.session.store import MARK_KEY, SessionStore
 from gym_mcp_manifest.session.token import TOKEN_HEADER, Claims, TokenSigner
 
 __all__ = ["SESSION_ID_KEY", "Seeder"]
@@ -40,7 +40,7 @@ class Seeder:
         if body is None:
             return
         try:
-            decision = self._rules.decide(seed_body_of(_parsed(body or b"{}")))
+            decision = self._rules.decide(seed_body_of(self._read(body)))
         except SeedRefused as refusal:
             log.warning("seed refused: %s", refusal)
             await send_json(send, 422, {"detail": str(refusal)})
@@ -51,6 +51,14 @@ class Seeder:
         )
         await app(scope, replay(body, receive), reply)
 
+    def _read(self, body: bytes) -> Any:
+        """The request as rules see it; without a body it is an empty object."""
+        request = _parsed(body or b"{}")
+        if request is None and self._rules.narrow and body.strip() != b"null":
+            # It must not widen a session that no rule finds anything in what cannot be read.
+            raise SeedRefused("the body of /seed_session is no JSON that sessions.allow can be decided from")
+        return request
+
     def _revise(self, body: bytes, session: MutableMapping[str, Any] | None, decision: Decision) -> bytes | None:
         # Only UTF-8 can be spliced into; the client of a reply in UTF-16 is told nothing.
         reply = _parsed(body) if json.detect_encoding(body).startswith("utf-8") else None
@@ -59,13 +67,16 @@ class Seeder:
             return None
         # The reply has not started yet, so an id that is minted here still becomes a cookie.
         session = {} if session is None else session
-        session.setdefault(SESSION_ID_KEY, uuid4().hex)
+        if session.get(SESSION_ID_KEY) in (None, ""):
+            session[SESSION_ID_KEY] = uuid4().hex
         session_id = session[SESSION_ID_KEY]
         if not isinstance(session_id, str):
             log.error("request.session[%r] is no text: the rollout gets no session token", SESSION_ID_KEY)
             return None
         kept = self._store.keep(session_id, session)
-        token = self._signer.mint(Claims(session_id, decision.tools, kept))
+        if kept.mark is not None:
+            session[MARK_KEY] = kept.mark
+        token = self._signer.mint(Claims(session_id, decision.tools, kept.more, kept.seed))
         metadata = {
             "server_name": self._server_name,
             "url_path": _ENDPOINT,

@@ -24,12 +24,13 @@ class Claims:
     """What a valid token says.
 
     `tools` are exposed names, None for all; `kept` tells that the session holds more than its id, which the
-    process that seeded it keeps.
+    process that seeded it keeps; `seed` tells this seeding from others of the same id, where that is needed.
     """
 
     session_id: str
     tools: frozenset[str] | None = None
     kept: bool = False
+    seed: str | None = None
 
     def allows(self, name: str) -> bool:
         """Whether the session may see and call the tool with this exposed name."""
@@ -56,6 +57,8 @@ class TokenSigner:
         }
         if claims.kept:
             payload["kept"] = True
+        if claims.seed is not None:
+            payload["seed"] = claims.seed
         token = self._serializer.dumps(payload)
         return token.decode("ascii") if isinstance(token, bytes) else token
 
@@ -71,7 +74,13 @@ class TokenSigner:
         session_id, tools = payload.get("sid"), payload["tools"]
         if not isinstance(session_id, str) or not (tools is None or _is_names(tools)):
             raise InvalidToken("the session token has another form")
-        return Claims(session_id, None if tools is None else frozenset(tools), payload.get("kept") is True)
+        seed = payload.get("seed")
+        return Claims(
+            session_id,
+            None if tools is None else frozenset(tools),
+            payload.get("kept") is True,
+            seed if isinstance(seed, str) else None,
+        )
 
 
 def _is_names(value: Any) -> bool:

@@ -348,10 +348,22 @@ def test_no_body_is_an_empty_one_to_the_rules(app, open_door):
         assert door.names(headers) == ("get_time",)
 
 
-def test_malformed_json_reaches_the_handler_where_the_rules_leave_it_alone(app, open_door):
-    manifest = {"version": 1, "sessions": {"allow": [{"from": "names"}], "otherwise": "all"}}
-    answer = open_door(app, manifest).client.post("/seed_session", content=b'{"names": ')
+def test_malformed_json_reaches_the_handler_where_there_are_no_rules(app, open_door):
+    answer = open_door(app, {"version": 1}).client.post("/seed_session", content=b'{"names": ')
     assert answer.status_code == 500  # the handler's own json.loads
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"names": ["get_time"],}', '{"names": ["Zürich"]}'.encode("latin-1"), b"\xff\xfe"]
+)
+def test_a_body_that_rules_cannot_read_never_widens_a_session(make_app, with_tools, open_door, body):
+    app = make_app(protocol=False)
+    app.post("/seed_session")(lambda: {"ok": True})
+    app.post("/verify")(lambda: None)
+    manifest = {"version": 1, "sessions": {"allow": [{"from": "names"}], "otherwise": "all"}}
+    answer = open_door(with_tools(app, *TOOLS), manifest).client.post("/seed_session", content=body)
+    assert answer.status_code == 422
+    assert "no JSON" in answer.json()["detail"]
 
 
 def test_malformed_json_is_refused_where_some_rule_must_apply(app, open_door):
@@ -367,8 +379,8 @@ def test_a_hostile_seed_body_never_breaks_the_layer(make_app, with_tools, open_d
     with_tools(app, *TOOLS)
     manifest = {"version": 1, "sessions": {"allow": [{"from": "names"}], "otherwise": "none"}}
     answer = open_door(app, manifest).client.post("/seed_session", content=body)
-    assert answer.status_code == 200
-    assert "mcp" in answer.json()
+    assert answer.status_code == 422
+    assert "mcp" not in answer.json()
 
 
 def test_a_session_left_without_tools_is_logged_once_per_cause(app, open_door, caplog):

@@ -50,13 +50,13 @@ def test_a_narrowed_token_lists_the_exposed_names_sorted(app, open_door):
 def test_only_a_session_that_holds_more_than_its_id_is_marked_as_kept(app, open_door):
     door = open_door(app)
     payload = read(door.seed({"session": {"secret_answer": "forty-two"}})[HEADER])
-    assert payload == {"sid": payload["sid"], "tools": None, "kept": True}
+    assert payload == {"sid": payload["sid"], "tools": None, "kept": True, "seed": payload["seed"]}
     assert read(door.seed({"session": {"session_id": "mine"}})[HEADER]) == {"sid": "mine", "tools": None}
 
 
 def test_nothing_that_the_session_holds_is_in_the_token(app, open_door):
     token = open_door(app).seed({"session": {"secret_answer": "forty-two" * 50}})[HEADER]
-    assert set(read(token)) == {"sid", "tools", "kept"}
+    assert set(read(token)) == {"sid", "tools", "kept", "seed"}
     assert "forty" not in json.dumps(read(token))
 
 

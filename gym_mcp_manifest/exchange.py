@@ -52,10 +52,11 @@ def replay(body: bytes, receive: Receive) -> Receive:
 
 
 def with_body_length(scope: Scope, length: int) -> Scope:
-    """The scope of a request whose body was replaced."""
+    """The same scope, its headers those of a request whose body was replaced: outer layers read it afterwards."""
     headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
     headers = [(name, value) for name, value in headers if name != b"transfer-encoding"]
-    return {**scope, "headers": [*headers, (b"content-length", str(length).encode("ascii"))]}
+    scope["headers"] = [*headers, (b"content-length", str(length).encode("ascii"))]
+    return scope
 
 
 class HeldReply:

@@ -72,7 +72,8 @@ def expose(
     """
     block = instance_from_block(name, instance)
     base = Path(folder) if folder is not None else None
-    chosen = _chosen_manifest(manifest, block, base)
+    # Where exposure is off nothing of it may hinder the app, not even a broken manifest.
+    chosen = _chosen_manifest(manifest if block.on else None, block, base)
     exposure = Exposure(app, block, chosen, base, secret)
     plan = exposure.plan(settled=False)
     if block.on:
@@ -104,7 +105,7 @@ class Exposure:
     ) -> None:
         self._app = app
         self._instance = instance
-        self._manifest = manifest.under(instance.patch, f"{instance.origin}: mcp")
+        self._manifest = manifest.under(instance.patch, f"{instance.origin}: mcp") if instance.on else manifest
         self._specs = gather_specs(self._manifest, folder) if instance.on else SpecSet()
         self._secret = secret
         self._store = SessionStore()
@@ -180,7 +181,8 @@ class Exposure:
             log.warning("%s", warning)
         endpoint = self._open(plan)
         stack.app = FrontLayer(stack.app, endpoint)
-        log.info("%s: %d tools at /mcp", plan.server_name, len(plan.tools))
+        count = len(plan.tools)
+        log.info("%s: %d %s at /mcp", plan.server_name, count, "tool" if count == 1 else "tools")
         return stack
 
     def _open(self, plan: ExposurePlan) -> Endpoint:
@@ -218,6 +220,6 @@ def _chosen_manifest(
         return manifest
     if isinstance(manifest, (str, Path)):
         return load_manifest(manifest)
-    if manifest is None and block.manifest is not None:
+    if manifest is None and block.on and block.manifest is not None:
         return load_manifest((folder or Path()) / block.manifest)
     return manifest_from_mapping({"version": 1} if manifest is None else manifest, folder)

@@ -229,22 +229,33 @@ def _keys(node: Any) -> list[str]:
 
 
 def _plain(block: Any, origin: str) -> dict[str, Any]:
-    if isinstance(block, Mapping) and not _is_node(block):
-        return {str(key): _plain_value(value, origin) for key, value in block.items()}
-    data = _plain_value(block, origin)
-    if not isinstance(data, dict):
+    """The block's keys, with the values of ours; what else it holds, unresolved values included, is the server's.
+
+    Where exposure is off, a value of ours that cannot be resolved is nobody's concern either.
+    """
+    if not isinstance(block, Mapping) and not (_is_node(block) and hasattr(block, "keys")):
         raise _invalid("GMM501", "the instance's block is no mapping", origin)
-    return {str(key): value for key, value in data.items()}
+    data: dict[str, Any] = {str(key): None for key in block}
+    on = _plain_value(block, _FLAG, origin) if _FLAG in data else False
+    for key in [ours for ours in _OURS if ours in data]:
+        try:
+            data[key] = _plain_value(block, key, origin)
+        except ManifestInvalid:
+            if on is True:
+                raise
+            del data[key]
+    return data
 
 
-def _plain_value(value: Any, origin: str) -> Any:
-    if not _is_node(value):
-        return value
+def _plain_value(block: Any, key: str, origin: str) -> Any:
+    if not _is_node(block) and not _is_node(block[key]):
+        return block[key]
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+        value = block[key]
+        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True) if _is_node(value) else value
     except OmegaConfBaseException as error:
         raise _invalid("GMM501", f"the block cannot be resolved: {_reason(error)}", origin) from error
 

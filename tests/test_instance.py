@@ -200,11 +200,21 @@ def test_only_the_chosen_block_is_resolved(read: Read, monkeypatch: pytest.Monke
 def test_what_cannot_be_resolved_is_named_by_key_and_never_by_value(
     value: str, says: str, refused: Refused
 ) -> None:
-    text = f'office: {{resources_servers: {{office_dir: {{mcp_secret: "{value}"}}}}}}'
+    text = f'office: {{resources_servers: {{office_dir: {{expose_tools_over_mcp: true, mcp_secret: "{value}"}}}}}}'
     (found,) = refused(text)
     assert found.code == "GMM501"
     assert says in found.message
     assert f"{BLOCK}.mcp_secret" in found.message
+
+
+def test_where_exposure_is_off_no_unresolved_value_hinders_the_app(read: Read) -> None:
+    block = '{mcp_secret: "${oc.env:SURELY_UNSET}", api_key: "???", mcp: {routes: "${no.such.key}"}}'
+    assert not read(f"office: {{resources_servers: {{office_dir: {block}}}}}").on
+
+
+def test_the_servers_own_keys_may_stay_unresolved(read: Read) -> None:
+    block = '{expose_tools_over_mcp: true, api_key: "???", url: "${oc.env:SURELY_UNSET}"}'
+    assert read(f"office: {{resources_servers: {{office_dir: {block}}}}}").on
 
 
 def test_secrets_show_in_no_repr_and_no_error(read: Read) -> None:

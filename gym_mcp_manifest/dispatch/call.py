@@ -26,6 +26,9 @@ log = logging.getLogger("gym_mcp_manifest")
 _Session: type[dict[str, Any]] = getattr(starlette_sessions, "Session", dict)
 
 
+_DRAIN_SECONDS = 10
+
+
 class _Reply:
     """Collects an ASGI answer; `complete` is set with its last byte."""
 
@@ -94,6 +97,15 @@ class Dispatcher:
             )
         answer = Answer(reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding)
         return result_of(answer, tool)
+
+    async def drain(self) -> None:
+        """Wait for what calls of this event loop still run, background tasks above all; not for ever."""
+        loop = asyncio.get_running_loop()
+        left = [task for task in self._running if task.get_loop() is loop]
+        if left:
+            _, hung = await asyncio.wait(left, timeout=_DRAIN_SECONDS)
+            for task in hung:
+                task.cancel()
 
     async def _run(self, scope: Scope, body: bytes, reply: _Reply, tool: Tool) -> None:
         try:

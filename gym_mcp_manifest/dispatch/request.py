@@ -27,6 +27,7 @@ class Origin:
     root_path: str = ""
     #: What stands before the route's own path: the root path, unless a proxy has taken it off.
     base_path: str = ""
+    app_root_path: str | None = None
     client: tuple[str, int] | None = None
     server: tuple[str, int | None] | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Origin:
             scheme=scope.get("scheme", "http"),
             http_version=scope.get("http_version", "1.1"),
             root_path=scope.get("root_path", ""),
+            app_root_path=scope.get("app_root_path"),
             base_path=path[: len(path) - len(route_path)],
             client=scope.get("client"),
             server=scope.get("server"),
@@ -78,6 +80,8 @@ def made_scope(tool: Tool, body: bytes, origin: Origin, app: Any) -> Scope:
         "server": origin.server,
         "app": app,
     }
+    if origin.app_root_path is not None:
+        scope["app_root_path"] = origin.app_root_path
     if origin.state:
         scope["state"] = dict(origin.state)
     return scope

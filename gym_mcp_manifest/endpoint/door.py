@@ -78,6 +78,10 @@ class ToolDoor:
         result = await self._dispatcher.call(tool, arguments, caller.origin, session)
         return CallResult.error(LOST_SESSION) if session is not None and session.lost else result
 
+    async def drain(self) -> None:
+        """Wait for what calls still run."""
+        await self._dispatcher.drain()
+
     def _claims(self, caller: Caller) -> Claims | None:
         if self._signer is None or not caller.token:
             return None

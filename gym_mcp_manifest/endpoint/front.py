@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from starlette._utils import get_route_path
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gym_mcp_manifest.dispatch.request import Origin
 from gym_mcp_manifest.endpoint.door import Caller, ToolDoor, advertised
@@ -40,17 +41,25 @@ class Endpoint:
         )
         # Made once here so that an advertisement that the SDK refuses stops the boot.
         self._idle: Manager | None = self._make_manager()
-        self._running: Manager | None = None
+        # One manager for each event loop in which the app's lifespan runs.
+        self._running: dict[asyncio.AbstractEventLoop, Manager] = {}
 
     async def lifespan(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the app's lifespan inside the SDK's."""
-        manager = self._take_manager()
+        manager, loop = self._take_manager(), asyncio.get_running_loop()
+
+        async def receive_when_drained() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await self._door.drain()
+            return message
+
         async with manager.run():
-            self._running = manager
+            self._running[loop] = manager
             try:
-                await app(scope, receive, send)
+                await app(scope, receive_when_drained, send)
             finally:
-                self._running = None
+                self._running.pop(loop, None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to /mcp."""
@@ -68,13 +77,15 @@ class Endpoint:
         if body is None:
             return
         scope, receive = _acceptable(scope), replay(body, receive)
-        if self._running is not None:
-            await self._running.handle_request(scope, receive, send)
+        running = self._running.get(asyncio.get_running_loop())
+        if running is not None:
+            await running.handle_request(scope, receive, send)
             return
         # No server has run the app's lifespan (an in-process client, a mounted app): serve this request alone.
         manager = self._take_manager()
         async with manager.run():
             await manager.handle_request(scope, receive, send)
+            await self._door.drain()
 
     def _take_manager(self) -> Manager:
         manager, self._idle = self._idle or self._make_manager(), None

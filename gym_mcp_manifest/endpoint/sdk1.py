@@ -37,7 +37,7 @@ def create_manager(
         return types.ServerResult(types.ListToolsResult(tools=[tools[name] for name in names]))
 
     async def call_tool(call: types.CallToolRequest) -> types.ServerResult:
-        arguments = await _as_sent(request(), call.params.arguments or {})
+        arguments = await _as_sent(request())
         result = await handlers.call(request(), call.params.name, arguments)
         return types.ServerResult(types.CallToolResult.model_validate(result))
 
@@ -47,9 +47,7 @@ def create_manager(
     return stateless_manager(server, protection, request_bytes)
 
 
-async def _as_sent(request: Request, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the client wrote them: between transport and handler this line makes null of NaN."""
-    body = await request.body()
-    if b"NaN" not in body and b"Infinity" not in body:
-        return arguments
-    return json.loads(body)["params"].get("arguments") or {}
+async def _as_sent(request: Request) -> dict[str, Any]:
+    """The arguments as the client wrote them: this line makes null of NaN and of numbers beyond range."""
+    sent = json.loads(await request.body())
+    return sent["params"].get("arguments") or {}

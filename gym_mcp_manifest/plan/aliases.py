@@ -38,8 +38,10 @@ class AliasTable:
         return self.own_names.get(recorded, recorded)
 
 
-def build_aliases(names: Names, server: str, tools: Iterable[tuple[str, str]]) -> AliasTable:
-    """The table for tools given as (own name, exposed name).
+def build_aliases(
+    names: Names, server: str, tools: Iterable[tuple[str, str]], others: Iterable[str] = ()
+) -> AliasTable:
+    """The table for tools given as (own name, exposed name); `others` are names of what is only called over HTTP.
 
     An exposed name always stands for its own tool, whatever else it might be read as. An own name that is not
     exposed stands for its tool as well: agents that come over HTTP record it.
@@ -51,8 +53,11 @@ def build_aliases(names: Names, server: str, tools: Iterable[tuple[str, str]]) -
     candidates: dict[str, dict[str, None]] = {}
     for own, exposed in pairs:
         for alias in (own, *agent_side_names(names, server, exposed)):
-            if alias not in table:
+            if table.get(alias) != own:
                 candidates.setdefault(alias, {})[own] = None
+    for taken, owner in [*table.items(), *((name, name) for name in others if name not in table)]:
+        if taken in candidates:
+            candidates[taken] = {owner: None, **candidates[taken]}
     table.update({alias: next(iter(owners)) for alias, owners in candidates.items() if len(owners) == 1})
     ambiguous = {alias: tuple(owners) for alias, owners in candidates.items() if len(owners) > 1}
     return AliasTable(table, ambiguous)

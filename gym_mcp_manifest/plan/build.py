@@ -31,11 +31,16 @@ def build_plan(inputs: PlanInputs) -> ExposurePlan:
     claims = claim_routes(inputs.manifest, inputs.routes)
     judgements = tuple(judge(candidate, inputs) for candidate in candidates(inputs, claims))
     tools = tuple(judgement.tool for judgement in judgements if judgement.tool is not None)
-    aliases = build_aliases(language.names, inputs.server_name, [(tool.own_name, tool.name) for tool in tools])
+    pairs = [(tool.own_name, tool.name) for tool in tools]
+    exposed = {tool.own_name for tool in tools}
+    others = [
+        own_name(r, inputs) for r in inputs.routes if r.kind == "plain" and own_name(r, inputs) not in exposed
+    ]
+    aliases = build_aliases(language.names, inputs.server_name, pairs, others)
     lint = lint_findings(inputs.manifest, inputs.server_name, tools, aliases)
     found: tuple[_Finding, ...] = (
         *((judgement.candidate.subject, d) for judgement in judgements for d in judgement.found),
-        *_collisions(tools),
+        *_collisions(judgements),
         *((str(d.span or "the app"), d) for d in (*_findings(inputs, claims, judgements), *lint)),
     )
     refused = [
@@ -66,22 +71,26 @@ def _findings(inputs: PlanInputs, claims: Claims, judgements: tuple[Judgement, .
         yield from rule_findings(inputs.manifest, tuple(names))
 
 
-def _collisions(tools: tuple[Tool, ...]) -> Iterator[_Finding]:
+def _collisions(judgements: tuple[Judgement, ...]) -> Iterator[_Finding]:
     """Findings for names that two tools have, be it as own or as exposed name: lists of names take either."""
-    held: dict[str, Tool] = {}
-    for tool in tools:
+    held: dict[str, Judgement] = {}
+    for judgement in judgements:
+        tool = judgement.tool
+        if tool is None:
+            continue
         for name in dict.fromkeys((tool.name, tool.own_name)):
-            first = held.setdefault(name, tool)
-            if first is tool:
+            first = held.setdefault(name, judgement)
+            if first is judgement or first.tool is None:
                 continue
+            places = [place for place in (judgement.name_span, first.name_span) if place]
             yield (
                 f"tool {name!r}",
                 Diagnostic(
                     code="GMM703",
-                    message=f"two tools have the name {name!r}: {_origin(first)} and {_origin(tool)}",
-                    span=tool.span or first.span,
-                    hint="rename one under `tools`, or exclude it",
-                    related=(("the other comes from", first.span),) if first.span and tool.span else (),
+                    message=f"two tools have the name {name!r}: {_origin(first.tool)} and {_origin(tool)}",
+                    span=places[0] if places else None,
+                    hint=f"rename one (`tools: {{{tool.own_name}: {{name: another_name}}}}`), or exclude it",
+                    related=(("the other comes from", places[1]),) if len(places) > 1 else (),
                 ),
             )
             break

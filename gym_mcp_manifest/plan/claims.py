@@ -77,7 +77,7 @@ def _leave_out(manifest: Manifest, route: HarvestedRoute, claims: Claims) -> Non
                 code="GMM609",
                 severity="warning",
                 message=f"{route.label} looks like a dispatcher, but no `catch_all` entry is for it",
-                hint=f"add `catch_all: [{{route: {route.path!r}, tools: [...]}}]`, or `ignore: true` there",
+                hint=_dispatcher_hint(route),
             )
         )
         return
@@ -96,6 +96,15 @@ def _leave_out(manifest: Manifest, route: HarvestedRoute, claims: Claims) -> Non
     methods = {entry.match.method for entry in lists.include}
     reason = "not in `routes.include`" if route.method in methods else f"{route.method} routes are not included"
     _exclude(claims, route, reason)
+
+
+def _dispatcher_hint(route: HarvestedRoute) -> str:
+    """How to settle an unclaimed dispatcher; tools only where calls could be dispatched to it."""
+    ignored = f"`catch_all: [{{route: {route.path!r}, ignore: true}}]`"
+    if route.refusals:
+        return f"it cannot be dispatched; add {ignored}"
+    named = f"`catch_all: [{{route: {route.path!r}, tools: [{{file: data/tools.json}}]}}]`"
+    return f"add {named} with the file of its specs, or {ignored}"
 
 
 def _claim_catch_alls(manifest: Manifest, served: list[HarvestedRoute], claims: Claims) -> dict[str, int]:

@@ -37,6 +37,8 @@ def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iter
 
 def _serves_mcp(route: HarvestedRoute) -> bool:
     """Whether the route is made for /mcp; a general dispatcher that would take the path too is not."""
+    if any(path == "/mcp" for path in route.mounted):
+        return True
     head = route.path.partition("{")[0]
     return head.startswith("/mcp") and any(route.regex and route.regex.match(path) for path in ("/mcp", "/mcp/"))
 

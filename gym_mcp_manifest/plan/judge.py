@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
-from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.schemas import advertised_form, portability_problems, schema_problem
 from gym_mcp_manifest.plan.candidates import Candidate
 from gym_mcp_manifest.plan.inputs import PlanInputs
@@ -29,6 +28,8 @@ class Judgement:
     name: str
     tool: Tool | None
     found: tuple[Diagnostic, ...]
+    #: Where the exposed name comes from.
+    name_span: Span | None = None
 
 
 def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
@@ -36,16 +37,18 @@ def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
     manifest, route = inputs.manifest, candidate.route
     tailoring = tailorings(manifest, candidate.own_name, candidate.route_label)
     name = tailoring.get("name") or candidate.own_name
+    key = tailoring.keys.get("name")
+    name_span = manifest.places.span(("tools", key, "name")) if key else candidate.span or route.handler
     schema, span = _chosen_schema(candidate, tailoring, inputs)
     found = (
         *tailoring.found,
         *_shape_findings(candidate),
         *_schema_findings(candidate, schema, span),
         *_reach_findings(candidate, inputs.routes),
-        *_name_findings(name, candidate, tailoring, manifest),
+        *_name_findings(name, candidate, name_span),
     )
     if errors_among(found) or schema is None:
-        return Judgement(candidate, name, None, found)
+        return Judgement(candidate, name, None, found, name_span)
     annotations = tailoring.get("annotations")
     tool = Tool(
         own_name=candidate.own_name,
@@ -61,7 +64,7 @@ def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
         reason=candidate.reason,
         span=candidate.span,
     )
-    return Judgement(candidate, name, tool, found)
+    return Judgement(candidate, name, tool, found, name_span)
 
 
 def _shape_findings(candidate: Candidate) -> Iterator[Diagnostic]:
@@ -73,7 +76,9 @@ def _shape_findings(candidate: Candidate) -> Iterator[Diagnostic]:
         hint = f"`direct` refuses this shape; write `catch_all: [{{route: {route.path!r}, ignore: true}}]`"
     for reason in _shape_reasons(candidate):
         message = f"{route.label} cannot be dispatched: {reason}"
-        yield Diagnostic(code="GMM602", message=message, span=candidate.claim_span, hint=hint)
+        chosen = (("chosen at", candidate.claim_span),) if candidate.claim_span and route.handler else ()
+        place = route.handler or candidate.claim_span
+        yield Diagnostic(code="GMM602", message=message, span=place, hint=hint, related=chosen)
 
 
 def _shape_reasons(candidate: Candidate) -> Iterator[str]:
@@ -132,11 +137,7 @@ def _reach_findings(candidate: Candidate, routes: tuple[HarvestedRoute, ...]) ->
     yield Diagnostic(code="GMM605", message=message, span=candidate.span, hint=hint)
 
 
-def _name_findings(
-    name: str, candidate: Candidate, tailoring: Tailoring, manifest: Manifest
-) -> Iterator[Diagnostic]:
-    key = tailoring.keys.get("name")
-    span = manifest.places.span(("tools", key, "name")) if key else candidate.span
+def _name_findings(name: str, candidate: Candidate, span: Span | None) -> Iterator[Diagnostic]:
     if name in RESERVED_NAMES:
         message = f"the tool name {name!r} of {candidate.route.label} is reserved for the harness"
         yield Diagnostic(code="GMM702", message=message, span=span, hint=_rename(candidate, "another_name"))

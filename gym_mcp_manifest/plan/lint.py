@@ -29,7 +29,9 @@ def lint_findings(
                 tool,
             )
     for alias, owners in aliases.ambiguous.items():
-        message = f"the recorded name {alias!r} could be any of {', '.join(owners)}; /verify leaves it as it is"
+        held = aliases.own_names.get(alias)
+        outcome = f"takes it for {held!r}" if held else "leaves it as it is"
+        message = f"the recorded name {alias!r} could be any of {', '.join(owners)}; /verify {outcome}"
         hint = "rename one of the tools, or narrow `names.agents`"
         yield Diagnostic(code="GMM705", severity="warning", message=message, hint=hint)
 

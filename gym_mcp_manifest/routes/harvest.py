@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
-from starlette.routing import Host, Mount, WebSocketRoute
+from starlette.routing import BaseRoute, Host, Mount, WebSocketRoute
 
+from gym_mcp_manifest.diagnostics import Span
 from gym_mcp_manifest.routes.bind import refusals_for
 from gym_mcp_manifest.routes.schema import derive_input_schema
 
@@ -39,6 +42,10 @@ class HarvestedRoute:
     refusals: tuple[str, ...] = ()
     foreign_reason: str | None = None
     regex: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
+    #: Where the handler is written.
+    handler: Span | None = None
+    #: Paths that a mounted app serves, as far as it tells.
+    mounted: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -88,6 +95,7 @@ def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
             schema_problem=problem,
             refusals=refusals_for(context, method),
             regex=context.path_regex,
+            handler=_place_of(endpoint),
         )
         for method in sorted(context.methods or ())
     ]
@@ -112,4 +120,23 @@ def _foreign_route(context: RouteContext) -> HarvestedRoute:
         function=str(context.name or ""),
         foreign_reason=kind,
         regex=regex,
+        mounted=tuple(_mounted_paths(route, str(context.path or "").rstrip("/"))),
     )
+
+
+def _mounted_paths(route: BaseRoute, prefix: str) -> Iterator[str]:
+    inner: Any = getattr(route, "routes", None) if isinstance(route, (Mount, Host)) else None
+    for each in inner or ():
+        path = prefix + str(getattr(each, "path", "")).rstrip("/")
+        yield path
+        yield from _mounted_paths(each, path)
+
+
+def _place_of(endpoint: Any) -> Span | None:
+    """The line at which a handler is written, its file as one would name it from here."""
+    code = getattr(inspect.unwrap(getattr(endpoint, "func", endpoint)), "__code__", None)
+    if code is None:
+        return None
+    file = Path(code.co_filename)
+    here = Path.cwd()
+    return Span(str(file.relative_to(here) if file.is_relative_to(here) else file), code.co_firstlineno, 1)

@@ -16,6 +16,10 @@ from starlette.middleware.sessions import SessionMiddleware
 __all__ = ["InstalledMiddleware", "installed_middleware", "session_secret"]
 
 
+#: Stack builders that guard nothing: ours, and the instrumentor's, which records requests.
+_HARMLESS_BUILDERS = ("gym_mcp_manifest.", "opentelemetry.instrumentation.")
+
+
 @dataclass(frozen=True, slots=True)
 class InstalledMiddleware:
     """One middleware of the app under the dotted name that `skip_middleware` matches."""
@@ -25,13 +29,21 @@ class InstalledMiddleware:
 
 
 def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[InstalledMiddleware, ...]:
-    """The app's middleware, outermost first, without the layers in `ours`."""
+    """The app's middleware, outermost first, without the layers in `ours`.
+
+    What replaces the app's `build_middleware_stack` can put anything around it, so it counts as middleware.
+    """
     own = tuple(ours)
-    return tuple(
+    listed = [
         InstalledMiddleware(_dotted_name(entry), _class_of(entry) is SessionMiddleware)
         for entry in app.user_middleware
         if _class_of(entry) not in own
-    )
+    ]
+    override = vars(app).get("build_middleware_stack")
+    name = _builder_name(override) if override is not None else ""
+    if name and not name.startswith(_HARMLESS_BUILDERS):
+        listed.insert(0, InstalledMiddleware(name, is_session=False))
+    return tuple(listed)
 
 
 def session_secret(app: FastAPI) -> str | None:
@@ -53,6 +65,19 @@ def _dotted_name(entry: Middleware) -> str:
     thing = _class_of(entry)
     if thing is BaseHTTPMiddleware:
         thing = entry.kwargs.get("dispatch") or (entry.args[0] if entry.args else thing)
+    return _name_of(thing)
+
+
+def _builder_name(builder: Any) -> str:
+    """Where a stack builder is really written: wrappers like to go by the name of what they wrap."""
+    function = getattr(builder, "__func__", builder)
+    code, module = getattr(function, "__code__", None), getattr(function, "__globals__", {}).get("__name__")
+    if code is None or module is None:
+        return _name_of(function)
+    return f"{_real_module(module)}.{code.co_qualname.replace('<locals>.', '')}"
+
+
+def _name_of(thing: Any) -> str:
     thing = getattr(thing, "func", thing)
     name = getattr(thing, "__qualname__", None) or type(thing).__qualname__
     module = getattr(thing, "__module__", None) or type(thing).__module__

@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi.dependencies.models import Dependant
 from pydantic import BaseModel
-from pydantic.errors import PydanticUserError
 
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form
 from gym_mcp_manifest.routes.bind import body_annotation, is_model_body
@@ -32,5 +31,5 @@ def derive_input_schema(dependant: Dependant) -> tuple[Mapping[str, Any] | None,
 def _model_schema(model: type[BaseModel]) -> tuple[Mapping[str, Any] | None, str | None]:
     try:
         return advertised_form(model.model_json_schema()), None
-    except (PydanticUserError, RecursionError) as error:
+    except Exception as error:  # a model may make its schema by code of its own
         return None, f"no JSON Schema can be derived from {model.__name__}: {str(error).splitlines()[0]}"

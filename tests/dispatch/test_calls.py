@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi import APIRouter, BackgroundTasks, FastAPI, HTTPException, Request
 from fastapi.exception_handlers import request_validation_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from gym_mcp_manifest import expose
 
 
 class City(BaseModel):
@@ -496,3 +500,25 @@ def test_arguments_that_nest_too_deep_or_hold_lone_surrogates_leave_the_server_a
         assert reply.status_code in (200, 400, 500)
         assert reply.json()["jsonrpc"] == "2.0"
     assert door.text("tool", {"a": 1}, session) == "1"
+
+
+def test_background_tasks_of_a_call_end_before_the_server_does(make_app):
+    done: list[str] = []
+    app = make_app()
+
+    @app.post("/later")
+    async def later(tasks: BackgroundTasks) -> dict[str, bool]:
+        async def work() -> None:
+            await asyncio.sleep(0.3)
+            done.append("work")
+
+        tasks.add_task(work)
+        return {"started": True}
+
+    expose(app, name="unit", instance={"expose_tools_over_mcp": True})
+    with TestClient(app) as client:
+        headers = client.post("/seed_session", json={}).json()["mcp"]["headers"]
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "later", "arguments": {}}}
+        assert client.post("/mcp", json=call, headers=headers).json()["result"]["isError"] is False
+        assert done == []
+    assert done == ["work"]

@@ -515,7 +515,7 @@ def test_everything_that_is_wrong_is_told_at_once(make_app):
     @app.post("/shape")
     def shape(limit: int) -> None: ...
 
-    codes = [found.code for found in findings(app, {"routes": {"exclude": ["/nothing"]}})]
+    codes = sorted(found.code for found in findings(app, {"routes": {"exclude": ["/nothing"]}}))
     assert codes == ["GMM601", "GMM602", "GMM603", "GMM606", "GMM606", "GMM607", "GMM701"]
 
 
@@ -546,3 +546,12 @@ def test_an_app_whose_stack_has_another_outermost_layer_does_not_start(make_app)
     expose(app, name="unit", manifest={"version": 1, "sessions": {"mode": "none"}}, instance=ON)
     with pytest.raises(ExposureRefused, match="outermost layer is function"), TestClient(app):
         pytest.fail("the app started")
+
+
+def test_an_app_that_mounts_its_own_endpoint_at_the_root_already_serves_it(make_app):
+    app = make_app()
+    app.post("/tool")(handler)
+    inner = FastAPI()
+    inner.post("/mcp")(handler)
+    app.mount("/", inner)
+    assert "GMM607" in [found.code for found in findings(app)]

@@ -9,6 +9,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.sessions import SessionMiddleware
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gym_mcp_manifest import ExposureRefused, expose
@@ -178,3 +179,36 @@ def test_a_session_of_skipped_middleware_of_another_kind_is_still_materialized(m
     door = open_door(app, {"version": 1, "skip_middleware": [f"{__name__}.OwnSessions"]})
     session = door.seed({"session": {"user": "ada"}})
     assert door.call("who", {}, session)["structuredContent"]["user"] == "ada"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_guard_around_the_stack_builder_counts_as_middleware(make_app, when):
+    app = make_app()
+
+    @app.post("/tool")
+    async def tool() -> str:
+        return "secret"
+
+    def guard(build):
+        def guarded_build():
+            stack = build()
+            inner = stack.app
+
+            async def forbidden(scope, receive, send):
+                guarded = scope["type"] == "http"
+                await (PlainTextResponse("no", 403) if guarded else inner)(scope, receive, send)
+
+            stack.app = forbidden
+            return stack
+
+        return guarded_build
+
+    if when == "before":
+        app.build_middleware_stack = guard(app.build_middleware_stack)
+        with pytest.raises(ExposureRefused, match="guarded_build would be skipped"):
+            expose(app, name="unit", instance=ON)
+        return
+    expose(app, name="unit", instance=ON)
+    app.build_middleware_stack = guard(app.build_middleware_stack)
+    with pytest.raises(ExposureRefused, match="guarded_build would be skipped"), TestClient(app):
+        pytest.fail("the app started")

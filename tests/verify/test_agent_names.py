@@ -112,7 +112,14 @@ def test_an_exposed_name_is_never_read_as_another_tools_alias(scorer, caplog):
     assert server.seen(["unit_time", "unit_unit_time", "mcp__unit__time"]) == ["unit_time", "unit_time", "time"]
     renamed = scorer({"version": 1, "tools": {"clock": {"name": "unit_time"}}}, tools=["clock", "time"])
     assert renamed.seen(["unit_time", "mcp__unit__unit_time", "mcp__unit__time"]) == ["clock", "clock", "time"]
-    assert "GMM705" not in caplog.text
+    assert "'unit_time' could be any of clock, time; /verify takes it for 'clock'" in caplog.text
+
+
+def test_the_name_of_a_route_that_is_no_tool_is_no_tools_alias(scorer, caplog):
+    """An agent over plain HTTP records `unit_time`, the name of a route that stays HTTP-only."""
+    server = scorer({"version": 1, "routes": {"exclude": ["/unit_time"]}}, tools=["unit_time", "time"])
+    assert server.seen(["unit_time", "mcp__unit__time"]) == ["unit_time", "time"]
+    assert "'unit_time' could be any of unit_time, time; /verify leaves it as it is" in caplog.text
 
 
 def test_an_own_name_that_is_not_exposed_is_no_other_tools_alias(scorer, caplog):
@@ -179,5 +186,4 @@ def test_every_alias_stands_for_one_tool_or_is_ambiguous(server, tools):
             assert meant == own or alias in table.ambiguous or exposed.get(alias) == meant
     for alias, owners in table.ambiguous.items():
         assert len(owners) > 1
-        assert alias not in exposed
-        assert table.own_name(alias) == alias
+        assert table.own_name(alias) == exposed.get(alias, alias)

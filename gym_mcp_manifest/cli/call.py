@@ -19,9 +19,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from gym_mcp_manifest.cli.serve import exposed_app
-from gym_mcp_manifest.cli.target import load_target, switched_on
+from gym_mcp_manifest.cli.target import load_target
 from gym_mcp_manifest.endpoint.client import connect
 from gym_mcp_manifest.errors import ManifestError
+from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON
 
 __all__ = ["run_call", "running"]
 
@@ -29,7 +30,7 @@ _START_SECONDS = 30
 
 
 class CallFailed(ManifestError):
-    """The session cannot be seeded, or the server cannot be reached."""
+    """The tools are not exposed, the session cannot be seeded, or the server cannot be reached."""
 
 
 def run_call(
@@ -48,7 +49,9 @@ def run_call(
     body = _json_object(_seed_text(seed), "--seed")
     if target.startswith(("http://", "https://")):
         return _call_at(target.rstrip("/"), tool, parsed, body, as_json)
-    loaded = switched_on(load_target(target, config, server, overrides, assume_on=True))
+    loaded = load_target(target, config, server, overrides, assume_on=True)
+    if not loaded.instance.on:
+        raise CallFailed(f"{loaded.instance.name}: exposure is off; to turn it on, {ADVICE_TO_TURN_ON}")
     with running(exposed_app(loaded)) as url:
         return _call_at(url, tool, parsed, body, as_json)
 

@@ -94,8 +94,8 @@ def validate(
     Without FILES it checks `mcp.yaml` in the current folder. Every finding is shown at once, with its place,
     its code and what would mend it.
 
-    Examples: `gym-mcp validate`, `gym-mcp validate servers/*/mcp.yaml --strict`,
-    `cat mcp.yaml | gym-mcp validate -`
+    Examples: `gym-mcp validate manifests/office`, `gym-mcp validate manifests/*/mcp.yaml --strict`,
+    `cat manifests/office/mcp.yaml | gym-mcp validate -`
     """
     from gym_mcp_manifest.cli.validate import run_validate
 
@@ -114,7 +114,7 @@ def plan(
     """Show the merged result: what is exposed, what is not, and what decided.
 
     Examples: `gym-mcp plan manifests/office`, `gym-mcp plan manifests/office
-    office.resources_servers.office.mcp.routes.exclude_add=[/debug]`
+    office.resources_servers.office.expose_tools_over_mcp=false`
     """
     from gym_mcp_manifest.cli.plan import run_plan
 
@@ -139,7 +139,7 @@ def serve(
 ) -> Job:
     """Run the server with its tools at `/mcp`; Ctrl-C ends it.
 
-    Examples: `gym-mcp serve manifests/weather`, `gym-mcp serve my_server --expose --port 0`
+    Examples: `gym-mcp serve manifests/weather`, `gym-mcp serve manifests/office --expose --port 0`
     """
     from gym_mcp_manifest.cli.serve import ServeOptions, run_serve
 
@@ -173,7 +173,8 @@ def call(
     Exit code 1 tells that the tool answered with an error.
 
     Examples: `gym-mcp call manifests/weather get_weather '{"city": "Paris"}'`,
-    `gym-mcp call http://127.0.0.1:8000 --seed @task.json`
+    `gym-mcp call manifests/office --seed '{"verifier_metadata": {"allowed_tools": ["email_send_email"]}}'`,
+    and, while `serve` runs there, `gym-mcp call http://127.0.0.1:8000`
     """
     from gym_mcp_manifest.cli.call import run_call
 

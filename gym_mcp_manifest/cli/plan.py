@@ -27,12 +27,14 @@ def run_plan(
     plan = plan_exposure(
         loaded.app, instance=loaded.instance, manifest=loaded.manifest, folder=loaded.manifest.folder
     )
+    notes = (
+        "No configuration given: assuming an instance with exposure on." if loaded.assumed else None,
+        loaded.defaults_note,
+    )
+    for note in filter(None, notes):
+        open_console(stderr=True).print(note, style="dim", soft_wrap=True, highlight=False, markup=False)
     if as_json:
         print(plan_json(plan))
     else:
-        if loaded.assumed:
-            open_console(stderr=True).print(
-                "No configuration given: assuming an instance with exposure on.", style="dim"
-            )
         print_plan(plan, open_console())
     return int(bool(plan.errors) or (strict and bool(plan.diagnostics)))

@@ -55,7 +55,9 @@ def run_serve(options: ServeOptions, host: str, port: int, workers: int, log_lev
     plan = plan_exposure(
         loaded.app, instance=loaded.instance, manifest=loaded.manifest, folder=loaded.manifest.folder
     )
-    print_plan(plan, open_console(stderr=True), show_excluded=False)
+    if loaded.defaults_note:
+        print(loaded.defaults_note, file=sys.stderr)
+    print_plan(plan, open_console(stderr=True), brief=True)
     if plan.errors:
         return 1
     listener = _listen(host, port)

@@ -25,20 +25,33 @@ from gym_mcp_manifest.manifest.loader import (
     manifest_from_mapping,
 )
 
-__all__ = ["Loaded", "load_target"]
+__all__ = ["Loaded", "load_target", "switched_on"]
 
 _CONFIG_NAME = "config.yaml"
+#: What a manifest may have been called by mistake.
+_NEAR_NAMES = ("mcp.yaml", "mcp.yml", "mcp.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An app with its manifest and instance; `assumed` tells that no configuration turned exposure on."""
+    """An app with its manifest and instance.
+
+    `assumed` tells that no configuration turned exposure on, `written` that a file holds the manifest.
+    """
 
     app: FastAPI
     folder: Path
     manifest: Manifest
     instance: Instance
     assumed: bool
+    written: bool
+
+    @property
+    def defaults_note(self) -> str | None:
+        """What to tell where tools are exposed without any manifest."""
+        if self.written or not self.instance.on:
+            return None
+        return f"No {DEFAULT_MANIFEST_NAME} in {self.folder}: the language's defaults apply."
 
 
 def load_target(
@@ -51,7 +64,8 @@ def load_target(
     """
     app, folder = _load_app(target)
     instance, assumed = _instance(folder, config, server, overrides, assume_on)
-    return Loaded(app, folder, _manifest(folder, instance), instance, assumed)
+    manifest, written = _manifest(folder, instance)
+    return Loaded(app, folder, manifest, instance, assumed, written)
 
 
 def _instance(
@@ -67,11 +81,30 @@ def _instance(
     return read_instance(config, server, overrides, folder.resolve().name), False
 
 
-def _manifest(folder: Path, instance: Instance) -> Manifest:
+def _manifest(folder: Path, instance: Instance) -> tuple[Manifest, bool]:
+    """The manifest, and whether a file holds it."""
     if instance.manifest is not None:
-        return load_manifest(folder / instance.manifest)
+        return _named_manifest(folder / instance.manifest), True
     path = folder / DEFAULT_MANIFEST_NAME
-    return load_manifest(path) if path.is_file() else manifest_from_mapping({"version": 1}, folder)
+    if path.exists() or path.is_symlink():
+        return load_manifest(path), True
+    files = (entry.name for entry in folder.iterdir() if entry.is_file())
+    near = sorted(name for name in files if name.casefold() in _NEAR_NAMES)
+    if near:
+        message = f"a manifest is called {DEFAULT_MANIFEST_NAME}; {near[0]} would be passed over"
+        cure = f"set `mcp_manifest: {near[0]}` in the instance's configuration"
+        raise _problem(message, str(folder / near[0]), f"rename it to {DEFAULT_MANIFEST_NAME}, or {cure}")
+    return manifest_from_mapping({"version": 1}, folder), False
+
+
+def _named_manifest(path: Path) -> Manifest:
+    try:
+        return load_manifest(path)
+    except ManifestInvalid as error:
+        if path.exists():
+            raise
+        hint = "correct `mcp_manifest` in the instance's configuration: the path in the server's folder"
+        raise ManifestInvalid([replace(d, hint=hint) for d in error.diagnostics]) from error
 
 
 def _load_app(target: str) -> tuple[FastAPI, Path]:
@@ -139,7 +172,11 @@ def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
 
 def _failed(error: BaseException, target: str) -> ManifestInvalid:
     message = f"the app cannot be loaded: {type(error).__name__}: {error}"
-    hint = f"make {target!r} importable first"
+    hint: str | None = f"make {target!r} importable first"
+    if isinstance(error, SyntaxError):
+        hint = None
+    elif isinstance(error, ModuleNotFoundError) and error.name and error.name != target.partition(":")[0]:
+        hint = f"install or correct the import of {error.name!r}"
     return ManifestInvalid(
         [Diagnostic(code="GMM610", message=message, span=_blamed(error) or Span(target), hint=hint)]
     )

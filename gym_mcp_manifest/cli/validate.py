@@ -9,7 +9,7 @@ from gym_mcp_manifest.diagnostics import Diagnostic, sorted_diagnostics
 from gym_mcp_manifest.manifest.loader import DEFAULT_MANIFEST_NAME, read_manifest, read_manifest_text
 from gym_mcp_manifest.manifest.specs import check_specs
 from gym_mcp_manifest.render.console import open_console
-from gym_mcp_manifest.render.findings import findings_json, print_findings, summary
+from gym_mcp_manifest.render.findings import counted, findings_json, print_findings, summary
 
 __all__ = ["run_validate"]
 
@@ -22,8 +22,7 @@ def run_validate(files: list[str], output: str, *, strict: bool, data: Path | No
         print(findings_json(found, len(files)))
         return int(bad)
     print_findings(found, open_console())
-    noun = "file" if len(files) == 1 else "files"
-    print(f"{len(files)} {noun} checked: {summary(found)}", file=sys.stderr)
+    print(f"{counted(len(files), 'file')} checked: {summary(found)}", file=sys.stderr)
     return int(bad)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -89,8 +89,14 @@ def _read(
         return None, sorted_diagnostics(found)
     layered = Layered(document.data, Places(source.name, document))
     language, faults = _read_language(layered)
-    found = sorted_diagnostics((*found, *faults))
+    found = sorted_diagnostics((*_undisputed(found, faults), *faults))
     return (Manifest(language, layered, folder) if language else None), found
+
+
+def _undisputed(found: Iterable[Diagnostic], faults: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings about the text without the warnings about values that are faulty anyway: two cures mislead."""
+    faulty = {(d.file, d.line, d.column) for d in faults if d.severity == "error"}
+    return (d for d in found if d.severity == "error" or (d.file, d.line, d.column) not in faulty)
 
 
 def manifest_from_mapping(data: Mapping[str, Any], folder: FilePath | None = None) -> Manifest:

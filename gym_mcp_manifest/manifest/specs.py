@@ -186,13 +186,13 @@ def _exists(file: Path) -> bool:
 
 
 def _read_spec(row: Any, document: DataDocument, index: int) -> ToolSpec:
-    place = document.span
+    place, which = document.span, f"spec {index + 1} of the selection"
     if not isinstance(row, dict):
-        raise DataProblem(_no_spec(f"entry {index} is no tool spec but {type(row).__name__}", place))
+        raise DataProblem(_no_spec(f"{which} is no tool spec but {type(row).__name__}", place))
     body = row["function"] if isinstance(row.get("function"), dict) else row
     name = body.get("name")
     if not isinstance(name, str) or not name:
-        raise DataProblem(_no_spec(f"entry {index} has no `name`", place))
+        raise DataProblem(_no_spec(f"{which} has no `name`", place))
     description = body.get("description")
     if description is not None and not isinstance(description, str):
         raise DataProblem(_no_spec(f"the description of {name!r} is no text", place))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gym_mcp_manifest.diagnostics import CODES, Diagnostic, Span
 
-__all__ = ["FINDINGS_FORMAT", "findings_json", "findings_payload", "print_findings", "summary"]
+__all__ = ["FINDINGS_FORMAT", "counted", "findings_json", "findings_payload", "print_findings", "summary"]
 
 #: Version of the JSON form; it changes when a reader would have to.
 FINDINGS_FORMAT = 1
@@ -69,10 +69,11 @@ def findings_json(found: Iterable[Diagnostic], files: int) -> str:
 def summary(found: Iterable[Diagnostic]) -> str:
     """How many of each, in words."""
     severities = [d.severity for d in found]
-    return f"{_count(severities.count('error'), 'error')}, {_count(severities.count('warning'), 'warning')}"
+    return f"{counted(severities.count('error'), 'error')}, {counted(severities.count('warning'), 'warning')}"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 tool`, `2 tools`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

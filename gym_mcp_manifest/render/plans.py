@@ -1,18 +1,18 @@
-"""Plans as a table for people and as stable JSON for programs."""
+"""Plans as aligned lines for people and as stable JSON for programs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from gym_mcp_manifest.diagnostics import Span
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
-from gym_mcp_manifest.render.findings import findings_payload, print_findings
+from gym_mcp_manifest.render.findings import counted, findings_payload, print_findings
 
 __all__ = ["PLAN_FORMAT", "plan_json", "print_plan"]
 
@@ -20,28 +20,39 @@ __all__ = ["PLAN_FORMAT", "plan_json", "print_plan"]
 PLAN_FORMAT = 1
 
 
-def print_plan(plan: ExposurePlan, console: Console, *, show_excluded: bool = True) -> None:
-    """Write what is exposed, what is not and why, and every finding."""
+def print_plan(plan: ExposurePlan, console: Console, *, brief: bool = False) -> None:
+    """Write the verdict, what is exposed, what is not and why, what is refused, and every finding.
+
+    `brief` leaves out what is not exposed and, where the app would not boot, the tools.
+    """
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
     if not plan.on:
-        console.print(f"{plan.server_name}: nothing is exposed; exposure is off.", highlight=False)
-        console.print(f"To turn it on, {ADVICE_TO_TURN_ON}.", highlight=False, markup=False)
+        say(f"{plan.server_name}: nothing is exposed; exposure is off.")
+        say(f"To turn it on, {ADVICE_TO_TURN_ON}.")
         return
-    count = len(plan.tools)
-    noun = "tool" if count == 1 else "tools"
-    console.print(f"{plan.server_name}: {count} {noun} at /mcp", style="bold", highlight=False)
-    if plan.tools:
-        console.print(_tools(plan.tools))
-    if show_excluded and plan.excluded:
-        table = Table(box=SIMPLE_HEAD, title="not exposed", title_justify="left")
-        table.add_column("route", no_wrap=True)
-        table.add_column("reason", overflow="fold")
-        table.add_column("decided at", overflow="fold")
-        for entry in plan.excluded:
-            table.add_row(Text(entry.route), Text(entry.reason), Text(_decided(entry.span)))
-        console.print(table)
-    print_findings(plan.diagnostics, console)
+    tools = counted(len(plan.tools), "tool")
     if plan.errors:
-        console.print("The app would not boot.", style="bold red")
+        say(f"{plan.server_name}: would not boot: {counted(len(plan.errors), 'error')}", "bold red")
+    else:
+        say(f"{plan.server_name}: {tools} at /mcp", "bold")
+    if plan.tools and not (brief and plan.errors):
+        if plan.errors:
+            say(f"\nnot refused: {tools}", "bold")
+        for reason, rows in _grouped(plan.tools):
+            say(f"\n{reason}:", "bold")
+            _print_rows(rows, console)
+    if plan.excluded and not brief:
+        say("\nnot exposed:", "bold")
+        _print_rows([(e.route, e.reason, _decided(e.span)) for e in plan.excluded], console)
+    if plan.refused:
+        say("\nrefused:", "bold")
+        _print_rows([(entry.subject, entry.diagnostic.code) for entry in plan.refused], console)
+    if plan.diagnostics:
+        say("")
+    print_findings(plan.diagnostics, console)
 
 
 def plan_json(plan: ExposurePlan) -> str:
@@ -65,17 +76,31 @@ def plan_json(plan: ExposurePlan) -> str:
     return json.dumps(payload, indent=2, ensure_ascii=False)
 
 
-def _tools(tools: tuple[Tool, ...]) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("tool", no_wrap=True)
-    table.add_column("dispatch", no_wrap=True)
-    table.add_column("because", overflow="fold")
+def _grouped(tools: Iterable[Tool]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """The tools as rows of name, dispatch and place, under the reason that they share."""
+    groups: dict[str, list[Tool]] = {}
     for tool in tools:
-        name = tool.name if tool.name == tool.own_name else f"{tool.name} (own name {tool.own_name})"
-        reason = f"{tool.method} {tool.route}, {tool.reason}" if tool.source == "route" else tool.reason
-        where = _decided(tool.span)
-        table.add_row(Text(name), tool.dispatch, Text(f"{reason}, {where}" if where else reason))
-    return table
+        groups.setdefault(tool.reason, []).append(tool)
+    for reason, members in groups.items():
+        if members[0].source == "catch_all":
+            yield f"via {reason}", [_row(tool) for tool in members]
+        elif len(members) == 1:
+            yield f"{members[0].method} {members[0].route}, {reason}", [_row(tool) for tool in members]
+        else:
+            yield reason, [_row(tool, f"{tool.method} {tool.route}") for tool in members]
+
+
+def _row(tool: Tool, *route: str) -> tuple[str, ...]:
+    name = tool.name if tool.name == tool.own_name else f"{tool.name} (own name {tool.own_name})"
+    return (name, *route, tool.dispatch, _decided(tool.span))
+
+
+def _print_rows(rows: Sequence[tuple[str, ...]], console: Console) -> None:
+    """One unfolded line for each row, its cells aligned."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        console.print(Text(("  " + "  ".join(cells)).rstrip()), soft_wrap=True)
 
 
 def _tool(tool: Tool) -> dict[str, Any]:

@@ -75,6 +75,13 @@ def test_the_list_as_json_is_what_an_agent_gets(run_here: Run, server: Path) -> 
     assert all(tool["inputSchema"]["type"] == "object" for tool in json.loads(ran.out)["tools"])
 
 
+def test_a_task_row_narrows_the_office_and_an_empty_list_leaves_no_tool(run_here: Run) -> None:
+    for names in (["email_send_email"], []):
+        seed = json.dumps({"verifier_metadata": {"allowed_tools": names}})
+        ran = run_here("call", "manifests/office", "--seed", seed)
+        assert (ran.code, [line.partition("\t")[0] for line in ran.out.splitlines()]) == (0, names)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -101,6 +108,16 @@ def test_an_app_that_would_not_boot_is_told(run_here: Run, server: Path) -> None
     (server / "mcp.yaml").write_text("version: 1\nroutes: {exclude: [/gret]}", encoding="utf-8")
     ran = run_here("call", server, "greet")
     assert (ran.code, "error[GMM601]" in ran.err) == (1, True)
+
+
+def test_a_target_whose_configuration_leaves_exposure_off_is_not_called(run_here: Run, server: Path) -> None:
+    (server / "config.yaml").write_text("expose_tools_over_mcp: false", encoding="utf-8")
+    ran = run_here("call", server, "greet")
+    assert (ran.code, ran.out) == (1, "")
+    assert "little: exposure is off" in ran.err
+    assert "set `expose_tools_over_mcp: true`" in ran.err
+    ran = run_here("call", server, "greet", "{}", "expose_tools_over_mcp=true")
+    assert (ran.code, json.loads(ran.out)["hello"]) == (0, "nobody")
 
 
 def test_a_server_without_exposure_is_told(run_here: Run, start: Start, server: Path) -> None:

@@ -1,8 +1,9 @@
-"""`gym-mcp plan`: every decision, as a table and as stable JSON."""
+"""`gym-mcp plan`: every decision, as aligned lines and as stable JSON."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,24 +19,44 @@ OFF = "office.resources_servers.office.expose_tools_over_mcp=false"
 def test_the_office_server_has_27_tools(run_here: Run) -> None:
     ran = run_here("plan", OFFICE, "--config", f"{OFFICE}/config.yaml")
     assert ran.code == 0
-    assert "office: 27 tools at /mcp" in ran.out
-    rows = [line for line in ran.out.splitlines() if "POST /" in line and "direct" in line]
-    assert len(rows) == 27
-    assert "not exposed" in ran.out
+    lines = ran.out.splitlines()
+    assert lines[:3] == ["office: 27 tools at /mcp", "", "via `catch_all[0]` on POST /{path}:"]
+    rows = [line.split() for line in lines if " direct " in line]
+    assert len({name for name, _, _ in rows}) == 27
+    assert all(place.startswith(f"{OFFICE}/data/tools/") for _, _, place in rows)
+    assert len({line.index(" direct ") for line in lines if " direct " in line}) == 1
+    assert "not exposed:" in lines
+    assert any(re.fullmatch("  POST /verify +a route of the harness; never a tool", line) for line in lines)
     assert "No configuration" not in ran.err
 
 
 def test_piped_output_folds_no_name_and_is_plain(run: Run) -> None:
     ran = run("plan", OFFICE)
     (row,) = [line for line in ran.out.splitlines() if "customer_relationship_manager_search_customers" in line]
-    assert "POST /{path}" in row
+    assert row.startswith("  customer_relationship_manager_search_customers  direct  ")
     assert "manifests/office/data/tools/customer_relationship_manager.json:1:1" in row
     assert "\x1b" not in ran.out
 
 
-def test_columns_fold_where_they_are_asked_for(run: Run) -> None:
-    ran = run("plan", OFFICE, env={"COLUMNS": "80"})
-    assert max(map(len, ran.out.splitlines())) <= 80
+def test_a_narrow_terminal_folds_no_line(run: Run) -> None:
+    assert run("plan", OFFICE, env={"COLUMNS": "40"}).out == run("plan", OFFICE).out
+
+
+def test_routes_stand_under_the_reason_that_they_share(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(
+        "version: 1\nroutes: {include: ['/*p', /greet]}\ntools: {greet: {name: hello}}", encoding="utf-8"
+    )
+    out = run_here("plan", server, cwd=server).out
+    assert "POST /sleep, included by `/*p`:\n  sleep  direct  " in out
+    assert "POST /greet, included by `/greet`:\n  hello (own name greet)  direct  " in out
+    (server / "mcp.yaml").write_text("version: 1", encoding="utf-8")
+    out = run_here("plan", server).out
+    assert (
+        "included by `/**` (the default):\n"
+        "  greet  POST /greet  direct\n"
+        "  fail   POST /fail   direct\n"
+        "  sleep  POST /sleep  direct\n" in out
+    )
 
 
 def test_json_is_stable_and_in_the_order_of_the_plan(run: Run) -> None:
@@ -80,7 +101,34 @@ def test_without_a_configuration_the_assumption_is_told(run_here: Run, server: P
     assert ran.code == 0
     assert "assuming an instance with exposure on" in ran.err
     assert "little: 3 tools at /mcp" in ran.out
+    assert f"No mcp.yaml in {server}: the language's defaults apply." in ran.err
     assert run_here("plan", server, "--server", "other").out.startswith("other: 3 tools")
+    (server / "mcp.yaml").write_text("version: 1\nroutes: {include: [/greet]}", encoding="utf-8")
+    ran = run_here("plan", server)
+    assert ran.out.startswith("little: 1 tool at /mcp\n")
+    assert "defaults apply" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["mcp.yml", "mcp.json", "MCP.yaml"])
+def test_a_manifest_of_another_name_is_not_passed_over(name: str, run_here: Run, server: Path) -> None:
+    text = '{"version": 1, "routes": {"include": ["/greet"]}}'
+    (server / name).write_text(text, encoding="utf-8")
+    if (server / "mcp.yaml").exists():
+        pytest.skip("names of files do not tell capitals apart here")
+    ran = run_here("plan", server)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"{server / name}: error[GMM610]" in ran.err
+    assert f"rename it to mcp.yaml, or set `mcp_manifest: {name}`" in ran.err
+    (server / "config.yaml").write_text(f"expose_tools_over_mcp: true\nmcp_manifest: {name}", encoding="utf-8")
+    assert run_here("plan", server).out.startswith("little: 1 tool at /mcp\n")
+
+
+def test_a_manifest_that_the_configuration_names_must_be_there(run_here: Run, server: Path) -> None:
+    (server / "config.yaml").write_text("expose_tools_over_mcp: true\nmcp_manifest: my.yaml", encoding="utf-8")
+    ran = run_here("plan", server)
+    assert ran.code == 1
+    assert f"{server}/my.yaml: error[GMM101] the file does not exist" in ran.err
+    assert "help: correct `mcp_manifest`" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -112,7 +160,10 @@ def test_a_plan_that_would_not_boot_says_so(run_here: Run, server: Path) -> None
     assert ran.code == 1
     assert "error[GMM601]" in ran.out
     assert "mcp.yaml:2:20" in ran.out
-    assert "The app would not boot." in ran.out
+    assert ran.out.startswith("little: would not boot: 1 error\n")
+    assert ran.out.index("not refused: 3 tools") < ran.out.index("refused:\n") < ran.out.index("error[GMM601]")
+    refused = ran.out.partition("\nrefused:\n")[2].splitlines()
+    assert refused[0].split() == [f"{server}/mcp.yaml:2:20", "GMM601"]
     ran = run_here("plan", server, "--json")
     assert (ran.code, json.loads(ran.out)["boots"]) == (1, False)
 
@@ -137,21 +188,28 @@ def test_a_target_that_cannot_be_loaded_is_told(case: str, run_here: Run) -> Non
 
 
 BROKEN = {
-    "a missing module": ("x = 1\nimport no_such_module\n", 2, "ModuleNotFoundError"),
-    "bad syntax": ("x = 1\ny = (\n", 2, "SyntaxError"),
-    "a fault in a library": ("import json\n\njson.loads('[')\n", 3, "JSONDecodeError"),
-    "an exit": ("import sys\nsys.exit('set KEY first')\n", 2, "set KEY first"),
+    "a missing module": (
+        "x = 1\nimport no_such_module\n",
+        2,
+        "ModuleNotFoundError",
+        "install or correct the import of 'no_such_module'",
+    ),
+    "bad syntax": ("x = 1\ny = (\n", 2, "SyntaxError", None),
+    "a fault in a library": ("import json\n\njson.loads('[')\n", 3, "JSONDecodeError", "importable first"),
+    "an exit": ("import sys\nsys.exit('set KEY first')\n", 2, "set KEY first", "importable first"),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_an_app_that_breaks_on_import_names_its_own_line(case: str, run_here: Run, server: Path) -> None:
-    text, line, says = BROKEN[case]
+    text, line, says, cure = BROKEN[case]
     (server / "app.py").write_text(text, encoding="utf-8")
     ran = run_here("plan", server)
     assert ran.code == 1
     assert f"{server}/app.py:{line}:" in ran.err
     assert says in ran.err
+    assert ("  help: " in ran.err) is (cure is not None)
+    assert (cure or "") in ran.err
 
 
 @pytest.mark.parametrize(
@@ -176,3 +234,23 @@ def test_secrets_are_never_shown(run_here: Run, server: Path) -> None:
     )
     for arguments in ((), ("--json",), ("mcp.routes.include=[/greet]",), ("mcp_secret=[hunter2-hunter2,3]",)):
         assert "hunter2" not in run_here("plan", server, *arguments).text
+
+
+@pytest.mark.parametrize(("signature", "can"), [("path: str", True), ("path: str, limit: int = 3", False)])
+def test_the_cure_for_a_dispatcher_without_tools_can_be_pasted(
+    signature: str, can: bool, run_here: Run, server: Path
+) -> None:
+    route = f'\n\n@app.post("/{{path}}")\nasync def any_tool({signature}) -> dict:\n    return {{}}\n'
+    path = server / "app.py"
+    path.write_text(path.read_text(encoding="utf-8") + route, encoding="utf-8")
+    (server / "data").mkdir()
+    (server / "data" / "tools.json").write_text('[{"name": "look"}]', encoding="utf-8")
+    ran = run_here("plan", server)
+    cures = re.findall(r"`(catch_all: .*?)`", ran.out.partition("warning[GMM609]")[2])
+    assert [("data/tools.json" in cure, "ignore: true" in cure) for cure in cures] == (
+        [(True, False), (False, True)] if can else [(False, True)]
+    )
+    for cure in cures:
+        (server / "mcp.yaml").write_text(f"version: 1\n{cure}\n", encoding="utf-8")
+        ran = run_here("plan", server, "--strict")
+        assert (ran.code, "look  direct" in ran.out) == (0, "data/tools.json" in cure)

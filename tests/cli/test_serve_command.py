@@ -93,6 +93,10 @@ def test_a_refused_app_prints_its_findings_and_does_not_serve(run_here: Run, ser
     (server / "mcp.yaml").write_text("version: 1\nroutes: {exclude: [/gret, /fai]}", encoding="utf-8")
     ran = run_here("serve", server, "--expose", "--port", "0")
     assert ran.code == 1
+    verdict, _, rest = ran.err.partition("\n")
+    assert verdict == "little: would not boot: 2 errors"
+    assert rest.index("refused:") < rest.index("error[GMM601]")
+    assert "direct" not in ran.err
     assert ran.text.count("error[GMM601]") == 2
     assert "mcp.yaml:2:20" in ran.err
     assert "^" in ran.err
@@ -110,6 +114,18 @@ def test_without_a_configuration_exposure_must_be_asked_for(run_here: Run, serve
     assert ran.code == 2
     assert "--expose" in ran.err
     assert "expose_tools_over_mcp: true" in ran.err
+
+
+def test_defaults_that_apply_for_want_of_a_manifest_are_told(start: Start, server: Path) -> None:
+    served = start("serve", server, "--expose", "--port", "0")
+    served.url()
+    assert served.log.startswith(f"No mcp.yaml in {server}: the language's defaults apply.\nlittle: 3 tools")
+
+
+def test_a_manifest_of_another_name_does_not_serve(run_here: Run, server: Path) -> None:
+    (server / "mcp.yml").write_text("version: 1", encoding="utf-8")
+    ran = run_here("serve", server, "--expose", "--port", "0")
+    assert (ran.code, "error[GMM610]" in ran.err, "mcp_manifest: mcp.yml" in ran.err) == (1, True, True)
 
 
 def test_expose_turns_on_what_the_configuration_leaves_off(start: Start, server: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from gym_mcp_manifest.cli.main import app
 from gym_mcp_manifest.version import __version__
 
 Run = Callable[..., Any]
+Start = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("validate", "plan", "serve", "call", "schema")
 
@@ -26,6 +29,31 @@ def test_help_teaches_by_example(command: str, run_here: Run) -> None:
         assert ran.code == 0
         text = re.sub(r"[\s│]+", " ", ran.out)
         assert re.search(rf"Examples?: .*gym-mcp {command}", text)
+
+
+EXAMPLES = [
+    example
+    for command in app.registered_commands
+    for example in re.findall(r"`([^`]*gym-mcp [^`]*)`", " ".join(str(command.callback.__doc__).split()))
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_of_every_help_runs(example: str, tmp_path: Path, start: Start) -> None:
+    for name in ("manifests", "schemas"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    if example.startswith("gym-mcp serve "):
+        assert start(*shlex.split(example)[1:], "--port", "0").url()
+        return
+    if "http://127.0.0.1:8000" in example:
+        example = example.replace(
+            "http://127.0.0.1:8000", start("serve", "manifests/weather", "--port", "0").url()
+        )
+    line = example.replace("gym-mcp ", f"{sys.executable} -m gym_mcp_manifest ")
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_first_help_says_what_to_do_in_which_order(run_here: Run) -> None:

@@ -165,6 +165,16 @@ def test_warnings_count_only_when_strict(write: Write, run_here: Run) -> None:
     assert "0 errors, 1 warning" in ran.err
 
 
+def test_a_warning_about_text_does_not_contradict_an_error_at_its_place(write: Write, run_here: Run) -> None:
+    ran = run_here("validate", write("version: 1\nnames: {normalize: off}\nserver: {title: off}\n"))
+    assert [line.partition("[")[2][:6] for line in ran.out.splitlines() if "mcp.yaml" in line] == [
+        "GMM203",
+        "GMM117",
+    ]
+    assert "mcp.yaml:2:20: error[GMM203]" in ran.out
+    assert "mcp.yaml:3:17: warning[GMM117]" in ran.out
+
+
 @pytest.mark.parametrize(
     ("env", "coloured"),
     [

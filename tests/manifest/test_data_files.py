@@ -145,13 +145,13 @@ def test_a_spec_without_a_schema_takes_any_object(
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ({"description": "Send."}, "entry 0 has no `name`"),
-        ({"name": ""}, "entry 0 has no `name`"),
-        ({"name": 3}, "entry 0 has no `name`"),
-        ({"type": "function", "function": {"parameters": {}}}, "entry 0 has no `name`"),
-        ("send", "entry 0 is no tool spec but str"),
-        (None, "entry 0 is no tool spec but NoneType"),
-        ([], "entry 0 is no tool spec but list"),
+        ({"description": "Send."}, "spec 1 of the selection has no `name`"),
+        ({"name": ""}, "spec 1 of the selection has no `name`"),
+        ({"name": 3}, "spec 1 of the selection has no `name`"),
+        ({"type": "function", "function": {"parameters": {}}}, "spec 1 of the selection has no `name`"),
+        ("send", "spec 1 of the selection is no tool spec but str"),
+        (None, "spec 1 of the selection is no tool spec but NoneType"),
+        ([], "spec 1 of the selection is no tool spec but list"),
         ({"name": "send", "description": ["Send."]}, "the description of 'send' is no text"),
         ({"name": "send", "title": 3}, "the title of 'send' is no text"),
         ({"name": "send", "annotations": "safe"}, "the annotations of 'send'"),
@@ -167,6 +167,14 @@ def test_what_is_no_spec_is_refused(spec: Any, says: str, put: Put, findings: Fi
     assert (found.code, found.file, found.line) == ("GMM403", str(path), 1)
     assert says in found.message
     assert "`select`" in str(found.hint)
+
+
+def test_specs_are_counted_from_one(put: Put, findings: Findings) -> None:
+    put("data/tools.json", [{"name": "send"}, {"nme": "forward"}])
+    put("data/tools.jsonl", '{"tools": [{"name": "look"}, {"name": "find"}, {}]}\n')
+    for source, spec in (({"file": "data/tools.json"}, 2), ({"file": "data/tools.jsonl", "select": "tools"}, 3)):
+        (found,) = findings(source)
+        assert found.message == f"spec {spec} of the selection has no `name`"
 
 
 @pytest.mark.parametrize(

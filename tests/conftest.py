@@ -13,6 +13,7 @@ Both come as fixtures, since test folders are no packages:
 """
 
 import json
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ from fastapi.testclient import TestClient
 from starlette.middleware.sessions import SessionMiddleware
 
 from gym_mcp_manifest import expose
+
+# A process that is started where interrupts are ignored, in the background of a script say, hands that on to its
+# children; tests interrupt theirs, so interrupts count here whatever was handed on to this one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SERVER_NAME = "unit"
 TOKEN_HEADER = "X-NeMo-Gym-Session-Token"

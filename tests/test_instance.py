@@ -400,13 +400,14 @@ IDLE = [
 ]
 
 
-@pytest.mark.parametrize("prefix", ["", "+", "++"])
-@pytest.mark.parametrize("override", IDLE)
-def test_a_misspelt_path_is_refused_whatever_its_prefix(override: str, prefix: str, read: Read) -> None:
-    if override.startswith("office.expose") and prefix:
-        pytest.skip("a new key of somebody else's mapping")
+# With a prefix, `office.expose...` would be a new key in a mapping that belongs to somebody else.
+PREFIXED = [prefix + idle for prefix in ("+", "++") for idle in IDLE if not idle.startswith("office.expose")]
+
+
+@pytest.mark.parametrize("override", [*IDLE, *PREFIXED])
+def test_a_misspelt_path_is_refused_whatever_its_prefix(override: str, read: Read) -> None:
     with pytest.raises(ManifestInvalid) as caught:
-        read(NESTED, prefix + override)
+        read(NESTED, override)
     (found,) = caught.value.diagnostics
     assert found.code in ("GMM504", "GMM502")
     assert SECRET not in str(caught.value)

@@ -26,6 +26,7 @@ LOST_SESSION = (
     "The contents of this session are no longer held by this server process: seed again with POST /seed_session."
 )
 _NAMES_SHOWN = 40
+_NAMES_COMPARED = 1_000
 
 log = logging.getLogger("gym_mcp_manifest")
 
@@ -89,7 +90,8 @@ class ToolDoor:
 
     def _unknown(self, name: str, caller: Caller) -> str:
         text, names = f"Unknown tool {_quoted(name)}.", self.listed(caller)
-        guess = nearest(name[:200], names)
+        # Comparing with very many names would hold up every other call of this process.
+        guess = nearest(name[:200], names) if len(names) <= _NAMES_COMPARED else None
         if guess:
             return f"{text} Did you mean '{guess}'?"
         if 0 < len(names) <= _NAMES_SHOWN:

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from gym_mcp_manifest.cli.serve import exposed_app
 from gym_mcp_manifest.cli.target import load_target
-from gym_mcp_manifest.endpoint.client import connect
+from gym_mcp_manifest.endpoint.client import connect, is_loopback
 from gym_mcp_manifest.errors import ManifestError
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON
 
@@ -117,7 +117,7 @@ async def _exchange(
 def _seeded(base: str, seed: dict[str, Any]) -> dict[str, str]:
     """The headers that the seed's reply hands out; none where the app has no sessions."""
     try:
-        reply = httpx.post(f"{base}/seed_session", json=seed, timeout=60)
+        reply = httpx.post(f"{base}/seed_session", json=seed, timeout=60, trust_env=not is_loopback(base))
     except httpx.HTTPError as error:
         raise CallFailed(f"the server at {base} cannot be reached: {error}") from error
     if reply.status_code in (404, 405):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from gym_mcp_manifest.endpoint.sdk import sdk_version
 
-__all__ = ["ToolClient", "connect"]
+__all__ = ["ToolClient", "connect", "is_loopback"]
 
 
 class ToolClient(Protocol):
@@ -33,5 +35,14 @@ async def connect(url: str, headers: Mapping[str, str] | None = None) -> AsyncIt
         from gym_mcp_manifest.endpoint.client2 import open_client
     else:
         from gym_mcp_manifest.endpoint.client1 import open_client  # type: ignore[assignment]
-    async with open_client(url, dict(headers or {})) as client:
+    async with open_client(url, dict(headers or {}), trust_env=not is_loopback(url)) as client:
         yield client
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL names this machine: a proxy that the environment names is no way there."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

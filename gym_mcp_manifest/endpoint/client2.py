@@ -36,10 +36,10 @@ class _Client:
 
 
 @asynccontextmanager
-async def open_client(url: str, headers: dict[str, str]) -> AsyncIterator[_Client]:
+async def open_client(url: str, headers: dict[str, str], *, trust_env: bool) -> AsyncIterator[_Client]:
     """Connect and settle the revision."""
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, follow_redirects=True) as http,
+        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, follow_redirects=True, trust_env=trust_env) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield _Client(client)

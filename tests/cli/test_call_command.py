@@ -124,3 +124,9 @@ def test_a_server_without_exposure_is_told(run_here: Run, start: Start, server: 
     (server / "config.yaml").write_text("expose_tools_over_mcp: false", encoding="utf-8")
     ran = run_here("call", start("serve", server, "--port", "0").url(), "greet")
     assert (ran.code, "is exposure on?" in ran.err) == (1, True)
+
+
+def test_a_proxy_of_the_environment_is_no_way_to_this_machine(run: Run, server: Path) -> None:
+    nowhere = "http://127.0.0.1:9"
+    ran = run("call", server, "greet", env={"HTTP_PROXY": nowhere, "http_proxy": nowhere, "ALL_PROXY": nowhere})
+    assert ran.code == 0, ran.err

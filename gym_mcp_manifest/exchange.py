@@ -9,6 +9,8 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
+from gym_mcp_manifest.jsontext import is_json_type
+
 __all__ = ["BodyTooLarge", "HeldReply", "read_body", "replay", "send_json", "with_body_length"]
 
 
@@ -53,36 +55,33 @@ def replay(body: bytes, receive: Receive) -> Receive:
 
 def with_body_length(scope: Scope, length: int) -> Scope:
     """The same scope, its headers those of a request whose body was replaced: outer layers read it afterwards."""
-    headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
-    headers = [(name, value) for name, value in headers if name != b"transfer-encoding"]
+    framing = (b"content-length", b"transfer-encoding")
+    headers = [(name, value) for name, value in scope["headers"] if name not in framing]
     scope["headers"] = [*headers, (b"content-length", str(length).encode("ascii"))]
     return scope
 
 
 class HeldReply:
-    """A `send` that holds a whole JSON reply back, lets `revise` change its body, and then sends it.
+    """A `send` that holds a whole 2xx JSON reply back, lets `revise` change its body, and then sends it.
 
-    `wanted` looks at the status; replies that it does not want, and replies that are not JSON, pass through
-    as they come. `revise` gives the new body, or None to leave the reply alone; `missed` is told of a wanted
-    reply that is not JSON.
+    Other replies pass through as they come. `revise` gives the new body, or None to leave the reply alone;
+    `missed` is told of a 2xx reply that is not JSON.
     """
 
     def __init__(
         self,
         send: Send,
-        wanted: Callable[[int], bool],
         revise: Callable[[bytes], bytes | None],
         missed: Callable[[], None] = lambda: None,
     ) -> None:
         self._send = send
-        self._wanted = wanted
         self._revise = revise
         self._missed = missed
         self._start: Message | None = None
         self._chunks: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._wanted(message["status"]):
+        if message["type"] == "http.response.start" and 200 <= message["status"] < 300:
             if _is_json(message):
                 self._start = message
                 return
@@ -110,7 +109,7 @@ def _is_json(start: Message) -> bool:
     headers = MutableHeaders(scope=start)
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_plain = headers.get("content-encoding", "identity") == "identity"
-    return is_plain and (media_type == "application/json" or media_type.endswith("+json"))
+    return is_plain and is_json_type(media_type)
 
 
 async def send_json(send: Send, status: int, payload: Any, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:

@@ -24,7 +24,7 @@ from gym_mcp_manifest.manifest.specs import SpecSet, gather_specs
 from gym_mcp_manifest.plan import ExposurePlan, PlanInputs, build_plan
 from gym_mcp_manifest.protocol import Protocol, ProtocolLayer
 from gym_mcp_manifest.routes.harvest import harvest_routes
-from gym_mcp_manifest.routes.middleware import installed_middleware, session_secret
+from gym_mcp_manifest.routes.middleware import has_middleware, installed_middleware, session_secret
 from gym_mcp_manifest.session.rules import AllowRules
 from gym_mcp_manifest.session.seed import Seeder
 from gym_mcp_manifest.session.store import SessionStore
@@ -81,15 +81,13 @@ def expose(
     return plan
 
 
-def plan_exposure(
-    app: FastAPI, *, instance: Instance, manifest: Manifest, folder: Path | None = None
-) -> ExposurePlan:
+def plan_exposure(app: FastAPI, *, instance: Instance, manifest: Manifest) -> ExposurePlan:
     """The plan that the app would get as it stands now, without touching it; refusals are in the plan.
 
     Raises:
         ManifestInvalid: the instance's changes break the manifest language.
     """
-    return Exposure(app, instance, manifest, folder, None).plan(settled=True)
+    return Exposure(app, instance, manifest, None, None).plan(settled=True)
 
 
 class Exposure:
@@ -147,7 +145,7 @@ class Exposure:
         if self._app.middleware_stack is not None:
             message = "the app has already started: its middleware stack is built"
             found.append(Diagnostic(code="GMM607", message=message, hint="call expose() before the first request"))
-        if len(installed_middleware(self._app, (ProtocolLayer,))) < len(self._app.user_middleware):
+        if has_middleware(self._app, ProtocolLayer):
             message = "the app is exposed already"
             found.append(Diagnostic(code="GMM607", message=message, hint="call expose() once"))
         secrets = self._secrets()

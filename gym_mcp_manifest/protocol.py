@@ -9,8 +9,8 @@ from typing import Any
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gym_mcp_manifest.session.seed import SESSION_ID_KEY, Seeder
-from gym_mcp_manifest.session.store import MARK_KEY, SessionStore
+from gym_mcp_manifest.session.seed import Seeder
+from gym_mcp_manifest.session.store import MARK_KEY, SESSION_ID_KEY, SessionStore
 from gym_mcp_manifest.verify import Verifier
 
 __all__ = ["ENDPOINT_PATHS", "Protocol", "ProtocolLayer"]

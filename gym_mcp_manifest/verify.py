@@ -9,6 +9,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gym_mcp_manifest.exchange import HeldReply, read_body, replay, with_body_length
+from gym_mcp_manifest.jsontext import compact, parsed
 from gym_mcp_manifest.plan.aliases import AliasTable
 
 __all__ = ["Verifier"]
@@ -31,7 +32,7 @@ class Verifier:
         body = await read_body(receive)
         if body is None:
             return
-        request = _parsed(body)
+        request = parsed(body)
         calls = self._normalize(request)
         if all(own == recorded for (own, _), recorded in calls.values()):
             await app(scope, replay(body, receive), send)
@@ -40,7 +41,7 @@ class Verifier:
         normalized = json.dumps(request, separators=(",", ":")).encode("ascii")
         if self.restore:
             sent = len(_output_of(request))
-            send = HeldReply(send, lambda status: 200 <= status < 300, lambda held: _restored(held, calls, sent))
+            send = HeldReply(send, lambda held: _restored(held, calls, sent))
         await app(with_body_length(scope, len(normalized)), replay(normalized, receive), send)
 
     def _normalize(self, request: Any) -> _Calls:
@@ -59,7 +60,7 @@ def _restored(body: bytes, calls: _Calls, sent: int) -> bytes | None:
     An item is known by its place where as many items are echoed as were `sent`, and else by its name and call
     id, as long as these leave no doubt.
     """
-    reply = _parsed(body)
+    reply = parsed(body)
     echoed = _output_of(reply)
     recorded_names: dict[_Key, set[str]] = {}
     for key, recorded in calls.values():
@@ -73,7 +74,7 @@ def _restored(body: bytes, calls: _Calls, sent: int) -> bytes | None:
         if len(known) == 1 and item["name"] not in known:
             (item["name"],) = known
             changed = True
-    return _dumped(reply) if changed else None
+    return compact(reply) if changed else None
 
 
 def _key(item: dict[str, Any]) -> _Key:
@@ -88,17 +89,3 @@ def _output_of(message: Any) -> list[Any]:
 
 def _is_call(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == "function_call" and isinstance(item.get("name"), str)
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _dumped(value: Any) -> bytes:
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode("ascii")

@@ -26,6 +26,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("instance",),
     ("routes",),
     ("plan",),
+    ("jsontext",),
     ("exchange",),
     ("session",),
     ("verify",),

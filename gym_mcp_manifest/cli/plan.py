@@ -24,9 +24,7 @@ def run_plan(
 ) -> int:
     """Print the plan; 1 where the app would not boot."""
     loaded = load_target(target, config, server, overrides, assume_on=True)
-    plan = plan_exposure(
-        loaded.app, instance=loaded.instance, manifest=loaded.manifest, folder=loaded.manifest.folder
-    )
+    plan = plan_exposure(loaded.app, instance=loaded.instance, manifest=loaded.manifest)
     notes = (
         "No configuration given: assuming an instance with exposure on." if loaded.assumed else None,
         loaded.defaults_note,

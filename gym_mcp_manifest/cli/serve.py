@@ -52,9 +52,7 @@ def run_serve(options: ServeOptions, host: str, port: int, workers: int, log_lev
             file=sys.stderr,
         )
         return 2
-    plan = plan_exposure(
-        loaded.app, instance=loaded.instance, manifest=loaded.manifest, folder=loaded.manifest.folder
-    )
+    plan = plan_exposure(loaded.app, instance=loaded.instance, manifest=loaded.manifest)
     if loaded.defaults_note:
         print(loaded.defaults_note, file=sys.stderr)
     print_plan(plan, open_console(stderr=True), brief=True)
@@ -131,7 +129,6 @@ def exposed_app(loaded: Loaded) -> FastAPI:
             name=loaded.instance.name,
             manifest=loaded.manifest,
             instance=loaded.instance,
-            folder=loaded.manifest.folder,
         )
     return loaded.app
 

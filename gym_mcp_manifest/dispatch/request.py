@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from anyio import sleep_forever
 from starlette._utils import get_route_path
 from starlette.types import Message, Receive, Scope
 
+from gym_mcp_manifest.jsontext import compact
 from gym_mcp_manifest.plan.records import Tool
 
 __all__ = ["Origin", "body_bytes", "made_scope", "receive_body"]
@@ -52,10 +52,7 @@ class Origin:
 
 def body_bytes(arguments: Mapping[str, Any]) -> bytes:
     """The arguments as a JSON request body."""
-    try:
-        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(arguments, separators=(",", ":")).encode("ascii")
+    return compact(arguments)
 
 
 def made_scope(tool: Tool, body: bytes, origin: Origin, app: Any) -> Scope:

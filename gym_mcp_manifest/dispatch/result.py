@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from email.message import Message as HeaderMessage
 from typing import Any
 
+from gym_mcp_manifest.jsontext import compact, is_json_type, is_utf8, parsed
 from gym_mcp_manifest.plan.records import Tool
 
 __all__ = ["Answer", "CallResult", "result_of"]
@@ -80,7 +81,7 @@ def result_of(answer: Answer, tool: Tool) -> CallResult:
     if text is None:
         blob = {"uri": f"resource:///{tool.name}", "mimeType": media_type, "blob": _base64(answer.body)}
         return CallResult(({"type": "resource", "resource": blob},))
-    if _is_json(media_type):
+    if is_json_type(media_type):
         value = _json_value(text)
         if isinstance(value, dict):
             return CallResult(({"type": "text", "text": text},), structured=value)
@@ -94,31 +95,14 @@ def _detail(answer: Answer) -> str:
     text = _text(answer.body, media_type, charset)
     if text is None:
         return f"{len(answer.body)} bytes of {media_type}"
-    if not _is_json(media_type):
+    if not is_json_type(media_type):
         return text
-    value = _parsed(text)
+    value = parsed(text)
     if isinstance(value, dict) and "detail" in value:
         value = value["detail"]
     elif not isinstance(value, str):
         return text
-    return value if isinstance(value, str) and _is_utf8(value) else _compact(value)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _compact(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text if _is_utf8(text) else json.dumps(value, separators=(",", ":"))
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether the text has no lone surrogate, which JSON can spell but nothing can carry."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return value if isinstance(value, str) and is_utf8(value) else compact(value).decode("utf-8")
 
 
 def _json_value(text: str) -> Any:
@@ -154,10 +138,6 @@ def _media_type(content_type: str | None) -> tuple[str, str | None]:
     header["content-type"] = content_type
     charset = header.get_param("charset")
     return header.get_content_type(), charset if isinstance(charset, str) else None
-
-
-def _is_json(media_type: str) -> bool:
-    return media_type == "application/json" or media_type.endswith("+json")
 
 
 def _text(body: bytes, media_type: str, charset: str | None) -> str | None:

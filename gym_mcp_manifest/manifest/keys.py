@@ -6,6 +6,7 @@ import types
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from gym_mcp_manifest.manifest.fields import is_for_later
 from gym_mcp_manifest.manifest.models import Language
@@ -31,14 +32,12 @@ def section_at(path: Path) -> tuple[_Model, ...]:
 
 def known_keys(path: Path) -> tuple[str, ...]:
     """The keys that the mapping at `path` may have; empty where keys are free."""
-    return tuple(dict.fromkeys(name for model in section_at(path) for name in _names(model)))
+    return tuple(dict.fromkeys(key for model in section_at(path) for key in _fields(model)))
 
 
 def usable_keys(path: Path) -> tuple[str, ...]:
     """The keys of the mapping at `path` that work in this release: those worth a suggestion."""
-    fields = [
-        (field.alias or name, field) for model in section_at(path) for name, field in model.model_fields.items()
-    ]
+    fields = [pair for model in section_at(path) for pair in _fields(model).items()]
     return tuple(dict.fromkeys(key for key, field in fields if not is_for_later(field)))
 
 
@@ -52,23 +51,22 @@ def list_default(path: Path) -> list[Any] | None:
     if not path or not isinstance(path[-1], str):
         return None
     for model in section_at(path[:-1]):
-        for name, field in model.model_fields.items():
-            if (field.alias or name) == path[-1] and any(
-                get_origin(s) is tuple for s in _shapes(field.annotation)
-            ):
-                default = field.get_default(call_default_factory=True, validated_data={})
-                items = default if isinstance(default, tuple) else ()
-                return [item if isinstance(item, str) else item.match.text for item in items]
+        field = _fields(model).get(path[-1])
+        if field is not None and any(get_origin(shape) is tuple for shape in _shapes(field.annotation)):
+            default = field.get_default(call_default_factory=True, validated_data={})
+            items = default if isinstance(default, tuple) else ()
+            return [item if isinstance(item, str) else item.match.text for item in items]
     return None
 
 
-def _names(model: _Model) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
+def _fields(model: _Model) -> dict[str, FieldInfo]:
+    """The model's fields by the keys that a manifest writes."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _step(shape: Any, step: str | int) -> tuple[Any, ...]:
     if _is_model(shape):
-        fields = {field.alias or name: field for name, field in shape.model_fields.items()}
+        fields = _fields(shape)
         return _shapes(fields[step].annotation) if step in fields else ()
     if get_origin(shape) is tuple:
         return _shapes(get_args(shape)[0])

@@ -10,7 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-__all__ = ["PERMISSIVE", "advertised_form", "portability_problems", "schema_problem"]
+from gym_mcp_manifest.diagnostics import Diagnostic, Span
+
+__all__ = ["PERMISSIVE", "advertised_form", "portability_problems", "schema_findings", "schema_problem"]
 
 #: The schema of a tool that takes any object.
 PERMISSIVE: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
@@ -65,6 +67,14 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
     except (TypeError, ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
     return _problem(text)
+
+
+def schema_findings(name: str, schema: Mapping[str, Any], span: Span | None) -> Iterator[Diagnostic]:
+    """The finding about the schema of the tool `name`, where clients would refuse it."""
+    problem = schema_problem(advertised_form(schema))
+    if problem:
+        message = f"the input schema of {name!r} is unusable: {problem}"
+        yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from gym_mcp_manifest.manifest.keys import Path as KeyPath
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.models import Annotations, CatchAll, FileSource, InlineSource
 from gym_mcp_manifest.manifest.patterns import name_matches
-from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form, schema_problem
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE, schema_findings
 
 __all__ = ["SpecSet", "ToolSpec", "check_specs", "gather_specs"]
 
@@ -72,18 +72,11 @@ def check_specs(manifest: Manifest, folder: Path | None = None) -> Iterator[Diag
     yield from specs.found
     for entry in specs.catch_all:
         for spec in entry:
-            yield from _schema_findings(spec.name, spec.input_schema, spec.span)
+            yield from schema_findings(spec.name, spec.input_schema, spec.span)
     for key, tool in manifest.language.tools.items():
         if isinstance(tool.input_schema, dict):
             span = manifest.places.span(("tools", key, "input_schema"))
-            yield from _schema_findings(key, tool.input_schema, span)
-
-
-def _schema_findings(name: str, schema: Mapping[str, Any], span: Span | None) -> Iterator[Diagnostic]:
-    problem = schema_problem(advertised_form(schema))
-    if problem:
-        message = f"the input schema of {name!r} is unusable: {problem}"
-        yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")
+            yield from schema_findings(key, tool.input_schema, span)
 
 
 def _read_schema_file(written: str, folder: Path, path: KeyPath, manifest: Manifest) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
-from gym_mcp_manifest.manifest.schemas import advertised_form, portability_problems, schema_problem
+from gym_mcp_manifest.manifest.schemas import advertised_form, portability_problems, schema_findings
 from gym_mcp_manifest.plan.candidates import Candidate
 from gym_mcp_manifest.plan.inputs import PlanInputs
 from gym_mcp_manifest.plan.records import RESERVED_NAMES, Tool
@@ -110,10 +110,7 @@ def _schema_findings(
             message = f"{candidate.route.label}: {candidate.route.schema_problem}"
             yield Diagnostic(code="GMM209", message=message, span=span, hint=hint)
         return
-    problem = schema_problem(advertised_form(schema))
-    if problem:
-        message = f"the input schema of {own_name!r} is unusable: {problem}"
-        yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")
+    yield from schema_findings(own_name, schema, span)
     for problem, hint in portability_problems(schema):
         yield Diagnostic(
             code="GMM707", severity="warning", message=f"{own_name!r}: {problem}", span=span, hint=hint

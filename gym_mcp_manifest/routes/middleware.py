@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 
-__all__ = ["InstalledMiddleware", "installed_middleware", "session_secret"]
+__all__ = ["InstalledMiddleware", "has_middleware", "installed_middleware", "session_secret"]
 
 
 #: Stack builders that guard nothing: ours, and the instrumentor's, which records requests.
@@ -44,6 +44,11 @@ def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[Instal
     if name and not name.startswith(_HARMLESS_BUILDERS):
         listed.insert(0, InstalledMiddleware(name, is_session=False))
     return tuple(listed)
+
+
+def has_middleware(app: FastAPI, layer: Any) -> bool:
+    """Whether the layer is among the app's middleware."""
+    return any(_class_of(entry) is layer for entry in app.user_middleware)
 
 
 def session_secret(app: FastAPI) -> str | None:

@@ -11,14 +11,13 @@ from uuid import uuid4
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gym_mcp_manifest.exchange import HeldReply, read_body, replay, send_json
+from gym_mcp_manifest.jsontext import parsed
 from gym_mcp_manifest.session.rules import AllowRules, Decision, SeedRefused, seed_body_of
-from gym_mcp_manifest.session.store import MARK_KEY, SessionStore
+from gym_mcp_manifest.session.store import MARK_KEY, SESSION_ID_KEY, SessionStore
 from gym_mcp_manifest.session.token import TOKEN_HEADER, Claims, TokenSigner
 
-__all__ = ["SESSION_ID_KEY", "Seeder"]
+__all__ = ["Seeder"]
 
-#: Where a session's id lives in `request.session`.
-SESSION_ID_KEY = "session_id"
 _ENDPOINT = "/mcp"
 
 log = logging.getLogger("gym_mcp_manifest")
@@ -46,14 +45,12 @@ class Seeder:
             await send_json(send, 422, {"detail": str(refusal)})
             return
         self._note_empty(decision)
-        reply = HeldReply(
-            send, _is_success, lambda held: self._revise(held, scope.get("session"), decision), _no_token
-        )
+        reply = HeldReply(send, lambda held: self._revise(held, scope.get("session"), decision), _no_token)
         await app(scope, replay(body, receive), reply)
 
     def _read(self, body: bytes) -> Any:
         """The request as rules see it; without a body it is an empty object."""
-        request = _parsed(body or b"{}")
+        request = parsed(body or b"{}")
         if request is None and self._rules.narrow and body.strip() != b"null":
             # It must not widen a session that no rule finds anything in what cannot be read.
             raise SeedRefused("the body of /seed_session is no JSON that sessions.allow can be decided from")
@@ -61,7 +58,7 @@ class Seeder:
 
     def _revise(self, body: bytes, session: MutableMapping[str, Any] | None, decision: Decision) -> bytes | None:
         # Only UTF-8 can be spliced into; the client of a reply in UTF-16 is told nothing.
-        reply = _parsed(body) if json.detect_encoding(body).startswith("utf-8") else None
+        reply = parsed(body) if json.detect_encoding(body).startswith("utf-8") else None
         if not isinstance(reply, dict):
             _no_token()
             return None
@@ -91,19 +88,8 @@ class Seeder:
             log.warning("a session was seeded without any tool, by %s", decision.cause)
 
 
-def _is_success(status: int) -> bool:
-    return 200 <= status < 300
-
-
 def _no_token() -> None:
     log.error("the reply of /seed_session is no JSON object: the rollout gets no session token")
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _attach(body: bytes, reply: dict[str, Any], metadata: dict[str, Any]) -> bytes | None:

@@ -15,7 +15,10 @@ from secrets import token_hex
 from threading import Lock
 from typing import Any
 
-__all__ = ["MARK_KEY", "Kept", "OpenSession", "SessionLost", "SessionStore"]
+__all__ = ["MARK_KEY", "SESSION_ID_KEY", "Kept", "OpenSession", "SessionLost", "SessionStore"]
+
+#: Where a session's id lives in `request.session`.
+SESSION_ID_KEY = "session_id"
 
 #: The key of a session cookie that tells which writes of MCP calls it has. The app never sees it.
 MARK_KEY = "gym_mcp_writes"
@@ -91,7 +94,7 @@ class SessionStore:
             TypeError, ValueError: a value that no session cookie could carry.
         """
         contents = _as_texts(session)
-        more = contents.keys() > {"session_id"}
+        more = contents.keys() > {SESSION_ID_KEY}
         with self._lock:
             seed = token_hex(6) if more or session_id in self._entries else None
             self._closed.pop(session_id, None)
@@ -110,7 +113,7 @@ class SessionStore:
             if entry is None:
                 if kept or seed or session_id in self._closed or self._has_dropped_writes:
                     raise SessionLost(session_id)
-                return OpenSession(session_id, {"session_id": json.dumps(session_id)})
+                return OpenSession(session_id, {SESSION_ID_KEY: json.dumps(session_id)})
             if entry.seed != seed:
                 raise SessionLost(session_id)
             self._entries.move_to_end(session_id)
@@ -132,10 +135,8 @@ class SessionStore:
             return
         with self._lock:
             entry = session.entry
-            if entry is None or self._entries.get(session.session_id, entry) is not entry:
-                session.lost = True
-                return
-            if session.session_id in self._closed:
+            held = self._entries.get(session.session_id, entry)
+            if entry is None or held is not entry or session.session_id in self._closed:
                 session.lost = True
                 return
             self._hold(session.session_id, entry)
@@ -146,7 +147,7 @@ class SessionStore:
                     entry.contents[key] = text
             self._counter += 1
             entry.writes.update({key: (self._counter, text) for key, text in changed.items()})
-            renamed = after.get("session_id")
+            renamed = after.get(SESSION_ID_KEY)
             if isinstance(renamed, str) and renamed != session.session_id:
                 self._hold(renamed, entry)
 
@@ -156,7 +157,7 @@ class SessionStore:
         `seen` is the mark that the cookie carries, None without one; what comes back is the mark for the
         cookie of the reply. A client that sends an older cookie again is given the writes again.
         """
-        session_id = session.get("session_id")
+        session_id = session.get(SESSION_ID_KEY)
         seed, known = self._read(seen)
         with self._lock:
             entry = self._entries.get(session_id) if isinstance(session_id, str) else None

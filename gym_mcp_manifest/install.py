@@ -170,10 +170,10 @@ class Exposure:
             kind = type(stack).__name__
             message = f"the app's outermost layer is {kind}, not Starlette's ServerErrorMiddleware"
             refusal = ExposureRefused([Diagnostic(code="GMM607", message=message, hint="leave exposure off")])
-            return FrontLayer(stack, None, refusal)
+            return FrontLayer(stack, refusal)
         plan = self.plan(settled=True)
         if plan.errors:
-            stack.app = FrontLayer(stack.app, None, ExposureRefused(plan.errors))
+            stack.app = FrontLayer(stack.app, ExposureRefused(plan.errors))
             return stack
         for warning in plan.diagnostics:
             log.warning("%s", warning)

@@ -104,17 +104,16 @@ class FrontLayer:
     Where the settled app cannot be exposed, the startup fails with every reason, and nothing is served.
     """
 
-    def __init__(self, app: ASGIApp, endpoint: Endpoint | None, refusal: ExposureRefused | None = None) -> None:
+    def __init__(self, app: ASGIApp, endpoint: Endpoint | ExposureRefused) -> None:
         self._app = app
         self._endpoint = endpoint
-        self._refusal = refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._endpoint is None or self._refusal is not None:
+        if isinstance(self._endpoint, ExposureRefused):
             if scope["type"] == "lifespan":
                 await receive()
-                await send({"type": "lifespan.startup.failed", "message": str(self._refusal)})
-            raise self._refusal or RuntimeError("the endpoint is not there")
+                await send({"type": "lifespan.startup.failed", "message": str(self._endpoint)})
+            raise self._endpoint
         if scope["type"] == "lifespan":
             await self._endpoint.lifespan(self._app, scope, receive, send)
         elif scope["type"] == "http" and get_route_path(scope) in ENDPOINT_PATHS:

@@ -31,7 +31,7 @@ INTERPRETER = $(or $(PYTHON311),$(PYTHON))
 test-py3.13: INTERPRETER = $(PYTHON313)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format schema clean $(LEGS:%=test-%)
+.PHONY: help demo test test-all check editors format schema clean $(LEGS:%=test-%)
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,11 +49,14 @@ check: $(READY) ## Check format, lint, types, the committed schema and the manif
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy --strict manifests/demo scripts/lowest.py
+	$(BIN)/mypy --strict manifests/demo scripts/lowest.py scripts/editor_check.py
 	@# Each server is an app of its own, with module names of its own.
 	@set -e; for server in $(SERVERS); do echo "$(BIN)/mypy --strict $$server"; $(BIN)/mypy --strict "$$server"; done
 	$(BIN)/gym-mcp schema --check $(SCHEMA)
 	$(BIN)/gym-mcp validate $(MANIFESTS)
+
+editors: $(READY) ## Check what editors make of the schema, with yaml-language-server; needs that, or npx
+	@$(BIN)/python scripts/editor_check.py
 
 format: $(READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff check --fix-only .

@@ -36,6 +36,7 @@ CODES = MappingProxyType(
         "GMM115": "number that readers disagree on",
         "GMM116": "number out of range",
         "GMM117": "plain text that other readers take for another type",
+        "GMM118": "ignore comment that silences nothing",
         "GMM201": "unknown key",
         "GMM202": "missing key",
         "GMM203": "wrong type or value",
@@ -45,6 +46,8 @@ CODES = MappingProxyType(
         "GMM207": "invalid route pattern",
         "GMM208": "invalid expression",
         "GMM209": "invalid JSON Schema",
+        "GMM210": "expression that hardly says what is meant",
+        "GMM211": "invalid reference to a Python object",
         "GMM301": "keys that exclude each other",
         "GMM302": "key that has no effect",
         "GMM303": "choice that must be written",
@@ -53,6 +56,7 @@ CODES = MappingProxyType(
         "GMM403": "data that is not a tool spec",
         "GMM404": "conflicting tool specs",
         "GMM405": "data source without tools",
+        "GMM406": "Python source that gives no specs",
         "GMM501": "unreadable instance configuration",
         "GMM502": "unknown instance key",
         "GMM503": "ambiguous or missing instance",
@@ -67,6 +71,11 @@ CODES = MappingProxyType(
         "GMM608": "route that neither list names",
         "GMM609": "dispatcher without tools",
         "GMM610": "target that cannot be loaded",
+        "GMM611": "surface lock that cannot be used",
+        "GMM612": "surface lock changed by hand",
+        "GMM620": "argument that cannot be withheld",
+        "GMM621": "argument value that the schema refuses",
+        "GMM622": "reply without a schema",
         "GMM701": "illegal tool name",
         "GMM702": "reserved tool name",
         "GMM703": "tool name given twice",
@@ -74,19 +83,26 @@ CODES = MappingProxyType(
         "GMM705": "ambiguous agent-side name",
         "GMM706": "session secret missing",
         "GMM707": "schema that a known client rejects",
+        "GMM708": "tool without a description",
+        "GMM709": "tools that take up much of a model's context",
+        "GMM710": "tools that are described alike",
     }
 )
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A place in a file: 1-based line and column, the end exclusive; `line` 0 means the file as a whole."""
+    """A place in a file: 1-based line and column, the end exclusive; `line` 0 means the file as a whole.
+
+    The text at a `private` place may hold secrets: it is never shown.
+    """
 
     file: str
     line: int = 0
     column: int = 0
     end_line: int = 0
     end_column: int = 0
+    private: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file

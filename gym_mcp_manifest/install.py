@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from gym_mcp_manifest.plan import ExposurePlan, PlanInputs, build_plan
 from gym_mcp_manifest.protocol import Protocol, ProtocolLayer
 from gym_mcp_manifest.routes.harvest import harvest_routes
 from gym_mcp_manifest.routes.middleware import has_middleware, installed_middleware, session_secret
+from gym_mcp_manifest.routes.objects import source_data
 from gym_mcp_manifest.session.rules import AllowRules
 from gym_mcp_manifest.session.seed import Seeder
 from gym_mcp_manifest.session.store import SessionStore
@@ -103,8 +105,9 @@ class Exposure:
     ) -> None:
         self._app = app
         self._instance = instance
-        self._manifest = manifest.under(instance.patch, f"{instance.origin}: mcp") if instance.on else manifest
-        self._specs = gather_specs(self._manifest, folder) if instance.on else SpecSet()
+        self._manifest = manifest.under_layers(instance.layers) if instance.on else manifest
+        resolve = partial(source_data, app=app)
+        self._specs = gather_specs(self._manifest, folder, resolve) if instance.on else SpecSet()
         self._secret = secret
         self._store = SessionStore()
         self._protocol: Protocol | None = None
@@ -115,6 +118,7 @@ class Exposure:
             PlanInputs(
                 server_name=self._instance.name,
                 on=self._instance.on,
+                block=self._instance.block,
                 manifest=self._manifest,
                 routes=harvest_routes(self._app),
                 middleware=installed_middleware(self._app, (ProtocolLayer,)),

@@ -5,6 +5,7 @@ A command imports what it needs when it runs: `validate` must start fast, and wi
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -30,8 +31,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
         "Expose a FastAPI server's routes as MCP tools, by an `mcp.yaml` beside its code.\n\n"
-        "Check the file with **validate**, see every decision with **plan**, run the server with **serve**, "
-        "and try a tool as an agent would with **call**.\n\n"
+        "Get a first file with **init**, check it with **validate**, see every decision with **plan**, run the "
+        "server with **serve**, and try a tool as an agent would with **call**.\n\n"
         "TARGET is a server's folder (its `app.py`), `path/app.py[:attr]` or `module:attr`; attr is a FastAPI "
         "app or a function that makes one.\n\n"
         "Exit codes: 0 no errors, 1 errors, 2 wrong usage, 3 a fault of this program, 130 interrupted."
@@ -45,6 +46,8 @@ Job = Callable[[], int]
 # Typer may carry a click of its own; this is the usage error of the one that it uses.
 _UsageError: Any = typer.BadParameter.__base__
 
+#: How `validate` prints its findings.
+Format = Literal["text", "json", "github", "sarif"]
 Target = Annotated[str, typer.Argument(help="A server's folder, `path/app.py[:attr]` or `module:attr`.")]
 Overrides = Annotated[
     list[str] | None,
@@ -76,8 +79,12 @@ def validate(
         typer.Argument(help="Manifests, or folders that hold an mcp.yaml; `-` reads one from standard input."),
     ] = None,
     output: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="How findings are printed.")
-    ] = "text",
+        Format | None,
+        typer.Option(
+            "--format",
+            help="How findings are printed. Default: text; in GitHub Actions github, its annotations.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
     data: Annotated[
         Path | None,
@@ -88,6 +95,15 @@ def validate(
             help="The folder of the data files. Default: the manifest's own.",
         ),
     ] = None,
+    recursive: Annotated[
+        bool,
+        typer.Option(
+            "--recursive",
+            "-r",
+            help="Check every mcp.yaml in the folders and below them; hidden folders, node_modules and virtual "
+            "environments are passed over.",
+        ),
+    ] = False,
 ) -> Job:
     """Check manifests and their data files; reads files only and imports no app.
 
@@ -95,11 +111,24 @@ def validate(
     its code and what would mend it.
 
     Examples: `gym-mcp validate manifests/office`, `gym-mcp validate manifests/*/mcp.yaml --strict`,
-    `cat manifests/office/mcp.yaml | gym-mcp validate -`
+    `cat manifests/office/mcp.yaml | gym-mcp validate -`,
+    `gym-mcp validate -r manifests --format sarif > findings.sarif`
     """
-    from gym_mcp_manifest.cli.validate import run_validate
+    return partial(_validate, files or [], output, strict, data, recursive)
 
-    return partial(run_validate, files or ["mcp.yaml"], output, strict=strict, data=data)
+
+def _validate(files: list[str], output: Format | None, strict: bool, data: Path | None, recursive: bool) -> int:
+    # The run ends before collecting garbage could pay, even at its end, and no plugin of pydantic has a say in a
+    # manifest: all this is a sixth of the time that it takes to check a small one.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    gc.disable()
+    try:
+        from gym_mcp_manifest.cli.validate import run_validate
+
+        return run_validate(files, output, strict=strict, data=data, recursive=recursive)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @app.command()
@@ -110,15 +139,104 @@ def plan(
     server: Server = None,
     as_json: AsJson = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
+    lock: Annotated[
+        Path | None,
+        typer.Option("--lock", metavar="FILE", help="Write the surface (what agents see) to FILE instead."),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", metavar="FILE", help="Compare the surface with FILE; exit 1 with a diff."),
+    ] = None,
 ) -> Job:
     """Show the merged result: what is exposed, what is not, and what decided.
 
-    Examples: `gym-mcp plan manifests/office`, `gym-mcp plan manifests/office
-    office.resources_servers.office.expose_tools_over_mcp=false`
-    """
-    from gym_mcp_manifest.cli.plan import run_plan
+    A lock file holds what agents see: names, descriptions, schemas, hashes. Commit it, and let your build
+    check it: a changed handler then shows as a diff before a rollout meets it.
 
-    return partial(run_plan, target, config, server, overrides or [], as_json=as_json, strict=strict)
+    Examples: `gym-mcp plan manifests/office`, `gym-mcp plan manifests/office
+    office.resources_servers.office.expose_tools_over_mcp=false`,
+    `gym-mcp plan manifests/weather --lock mcp.lock.json`,
+    `gym-mcp plan manifests/weather --lock mcp.lock.json && gym-mcp plan manifests/weather --check mcp.lock.json`
+    """
+    from gym_mcp_manifest.cli.plan import PlanTarget, run_check, run_lock, run_plan
+
+    if lock is not None and check is not None:
+        raise typer.BadParameter("--lock writes the file and --check compares with it: give one of them")
+    chosen = PlanTarget(target, config, server, overrides or ())
+    if lock is not None:
+        return partial(run_lock, chosen, lock, as_json=as_json, strict=strict)
+    if check is not None:
+        return partial(run_check, chosen, check, as_json=as_json, strict=strict)
+    return partial(run_plan, chosen, as_json=as_json, strict=strict)
+
+
+@app.command()
+def explain(
+    subject: Annotated[
+        str, typer.Argument(metavar="CODE|KEY|TARGET", help="A code, a key of the language, or a TARGET.")
+    ],
+    what: Annotated[
+        str | None,
+        typer.Argument(help="Of the TARGET: a route (`POST /path`), a tool, or a key of its manifest."),
+    ] = None,
+    overrides: Overrides = None,
+    seed: Annotated[
+        str | None,
+        typer.Option("--seed", metavar="FILE", help="Show what a session seeded with this JSON sees; `-`: stdin."),
+    ] = None,
+    config: Config = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> Job:
+    """Say what a code or a key means, or why a route, a tool or a value of a TARGET is as it is.
+
+    Examples: `gym-mcp explain GMM204`, `gym-mcp explain sessions.allow.from`,
+    `gym-mcp explain manifests/office email_send_email`, `gym-mcp explain manifests/office 'POST /verify'`,
+    `gym-mcp explain manifests/weather tools.get_weather.description`,
+    `gym-mcp explain manifests/office --seed '{"verifier_metadata": {"allowed_tools": ["email_send_email"]}}'`
+    """
+    if what is not None and ("=" in what or what.startswith("~")):
+        # An override in the place of WHAT; its value may be secret, so it is never looked up nor shown.
+        overrides = [what, *(overrides or ())]
+        what = None
+    if what is None and seed is None:
+        from gym_mcp_manifest.cli.explain import FORMS, run_explain, says_its_target
+
+        if overrides or says_its_target(subject):
+            raise typer.BadParameter(f"what about {subject}? {FORMS}")
+        return partial(run_explain, subject, as_json=as_json)
+    from gym_mcp_manifest.cli.explain_target import run_explain_target, seed_body
+    from gym_mcp_manifest.cli.plan import PlanTarget
+
+    bodies = () if seed is None else (seed_body(seed),)
+    chosen = PlanTarget(subject, config, server, overrides or ())
+    return partial(run_explain_target, chosen, what, bodies, as_json=as_json)
+
+
+@app.command()
+def init(
+    target: Target,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write; `-` prints. Default: the server's folder."
+        ),
+    ] = None,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Print it instead, as `-o -` does.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a manifest that is there.")] = False,
+) -> Job:
+    """Write a commented mcp.yaml from the live app: what the defaults expose, written out.
+
+    It settles what would stop the boot where a manifest can: routes that cannot be tools are excluded with the
+    reason, illegal names are replaced, specs of a dispatcher are looked for in the data files.
+
+    Examples: `gym-mcp init manifests/weather --stdout`, `gym-mcp init manifests/office -o my.yaml`
+    """
+    from gym_mcp_manifest.cli.init import run_init
+
+    if stdout and output not in (None, "-"):
+        raise typer.BadParameter("--stdout prints and --output writes: give one of them")
+    return partial(run_init, target, "-" if stdout else output, force=force)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.errors import ManifestInvalid
-from gym_mcp_manifest.instance import Instance, read_instance
+from gym_mcp_manifest.instance import Instance, key_of, read_instance
 from gym_mcp_manifest.manifest.loader import (
     DEFAULT_MANIFEST_NAME,
     Manifest,
@@ -25,7 +25,7 @@ from gym_mcp_manifest.manifest.loader import (
     manifest_from_mapping,
 )
 
-__all__ = ["Loaded", "load_target", "switched_on"]
+__all__ = ["Loaded", "load_app", "load_target", "switched_on"]
 
 _CONFIG_NAME = "config.yaml"
 #: What a manifest may have been called by mistake.
@@ -62,10 +62,34 @@ def load_target(
     Raises:
         ManifestInvalid: the target cannot be loaded, or its configuration or manifest is not valid.
     """
-    app, folder = _load_app(target)
+    app, folder = load_app(target)
     instance, assumed = _instance(folder, config, server, overrides, assume_on)
     manifest, written = _manifest(folder, instance)
     return Loaded(app, folder, manifest, instance, assumed, written)
+
+
+def load_app(target: str) -> tuple[FastAPI, Path]:
+    """The app that TARGET names, imported, and the server's folder.
+
+    Raises:
+        ManifestInvalid: the target cannot be loaded.
+    """
+    place, _, attribute = target.partition(":")
+    path = Path(place)
+    if path.is_dir():
+        path = path / "app.py"
+        if not path.is_file():
+            raise _problem(f"the folder {place!r} has no app.py", target, "name the file: path/to/file.py:attr")
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise _problem(f"there is no file {place!r}", target)
+        module, folder = _load_file(path, target), path.parent
+    elif "/" in place or not attribute:
+        raise _problem(f"{place!r} is neither a folder, a Python file nor `module:attr`", target)
+    else:
+        module = _import(place, target)
+        folder = Path(getattr(module, "__file__", None) or ".").parent
+    return _app_of(module, attribute or "app", target), folder
 
 
 def _instance(
@@ -76,7 +100,8 @@ def _instance(
         config = beside
     if config is None:
         if overrides:
-            raise _problem("overrides change a configuration, and there is none", overrides[0], "give --config")
+            place = f"override {key_of(overrides[0])!r}"
+            raise _problem("overrides change a configuration, and there is none", place, "give --config")
         return Instance(name=server or folder.resolve().name, on=assume_on), True
     return read_instance(config, server, overrides, folder.resolve().name), False
 
@@ -105,25 +130,6 @@ def _named_manifest(path: Path) -> Manifest:
             raise
         hint = "correct `mcp_manifest` in the instance's configuration: the path in the server's folder"
         raise ManifestInvalid([replace(d, hint=hint) for d in error.diagnostics]) from error
-
-
-def _load_app(target: str) -> tuple[FastAPI, Path]:
-    place, _, attribute = target.partition(":")
-    path = Path(place)
-    if path.is_dir():
-        path = path / "app.py"
-        if not path.is_file():
-            raise _problem(f"the folder {place!r} has no app.py", target, "name the file: path/to/file.py:attr")
-    if path.suffix == ".py":
-        if not path.is_file():
-            raise _problem(f"there is no file {place!r}", target)
-        module, folder = _load_file(path, target), path.parent
-    elif "/" in place or not attribute:
-        raise _problem(f"{place!r} is neither a folder, a Python file nor `module:attr`", target)
-    else:
-        module = _import(place, target)
-        folder = Path(getattr(module, "__file__", None) or ".").parent
-    return _app_of(module, attribute or "app", target), folder
 
 
 def _load_file(path: Path, target: str) -> ModuleType:

@@ -2,36 +2,125 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
-from gym_mcp_manifest.diagnostics import Diagnostic, sorted_diagnostics
-from gym_mcp_manifest.manifest.loader import DEFAULT_MANIFEST_NAME, read_manifest, read_manifest_text
-from gym_mcp_manifest.manifest.specs import check_specs
-from gym_mcp_manifest.render.console import open_console
+from gym_mcp_manifest.diagnostics import CODES, Diagnostic, Span, sorted_diagnostics
+from gym_mcp_manifest.manifest.loader import DEFAULT_MANIFEST_NAME, read_manifest_source
+from gym_mcp_manifest.manifest.source import MAX_BYTES, decode_source, read_source
+from gym_mcp_manifest.manifest.speccheck import check_specs
 from gym_mcp_manifest.render.findings import counted, findings_json, print_findings, summary
 
-__all__ = ["run_validate"]
+__all__ = ["Format", "run_validate"]
+
+Format = Literal["text", "json", "github", "sarif"]
+
+_STDIN = "<stdin>"
+_MANIFEST_NAMES = (DEFAULT_MANIFEST_NAME, "mcp.yml")
+#: What is found in the text of a manifest alone, and what also in the data that it names.
+_TEXT_CODES = frozenset(code for code in CODES if code < "GMM4")
+_DATA_CODES = frozenset(code for code in CODES if code < "GMM5")
 
 
-def run_validate(files: list[str], output: str, *, strict: bool, data: Path | None) -> int:
-    """Check every file and print all findings; the exit code."""
-    found = sorted_diagnostics(finding for name in files for finding in _check(name, data))
-    bad = any(d.severity == "error" or strict for d in found)
-    if output == "json":
-        print(findings_json(found, len(files)))
-        return int(bad)
-    print_findings(found, open_console())
-    print(f"{counted(len(files), 'file')} checked: {summary(found)}", file=sys.stderr)
-    return int(bad)
+def run_validate(
+    files: list[str], output: Format | None, *, strict: bool, data: Path | None, recursive: bool = False
+) -> int:
+    """Check every file and print all findings; the exit code.
+
+    Without files it checks the manifest of the current folder; without an output, it is text for people, or
+    annotations where GitHub Actions reads along. `recursive` finds the manifests below folders.
+    """
+    if recursive:
+        files = [found for name in files or ["."] for found in _manifests_below(name)]
+    names = tuple(dict.fromkeys(files))
+    sources = {_STDIN: sys.stdin.buffer.read(MAX_BYTES + 1)} if "-" in names else {}
+    checked = [_check(name, sources, data) for name in names] if names else [_check_here(data)]
+    found = sorted_diagnostics(finding for findings in checked for finding in findings)
+    default: Format = "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
+    _print(found, output or default, len(checked), sources)
+    return int(any(d.severity == "error" or strict for d in found))
 
 
-def _check(name: str, data: Path | None) -> tuple[Diagnostic, ...]:
+def _manifests_below(name: str) -> list[str]:
+    """The manifests in a folder and below it, sorted; the name itself where it is no folder or holds none."""
+    found = []
+    for folder, inner, files in os.walk(name):
+        is_environment = "pyvenv.cfg" in files
+        inner[:] = [] if is_environment else [n for n in inner if not n.startswith(".") and n != "node_modules"]
+        if not is_environment:
+            found += [os.path.normpath(os.path.join(folder, n)) for n in _MANIFEST_NAMES if n in files]  # noqa: PTH118
+    return sorted(found) or [name]
+
+
+def _check_here(data: Path | None) -> Iterable[Diagnostic]:
+    if Path(DEFAULT_MANIFEST_NAME).exists():
+        return _check(DEFAULT_MANIFEST_NAME, {}, data)
+    hint = "name a manifest or its folder: `gym-mcp validate PATH`; `-` reads standard input"
+    return (_absent("this folder holds no mcp.yaml", Path(), hint),)
+
+
+def _check(name: str, sources: Mapping[str, bytes], data: Path | None) -> Iterable[Diagnostic]:
     if name == "-":
-        manifest, found = read_manifest_text("<stdin>", sys.stdin.buffer.read(), data)
+        source, found = decode_source(_STDIN, sources[_STDIN])
+        folder = data
     else:
         path = Path(name)
-        manifest, found = read_manifest(path / DEFAULT_MANIFEST_NAME if path.is_dir() else path)
-    if manifest is None or (name == "-" and data is None):
+        if path.is_dir():
+            path, name = path / DEFAULT_MANIFEST_NAME, os.path.join(name, DEFAULT_MANIFEST_NAME)  # noqa: PTH118
+            if not path.exists():
+                hint = "name the manifest itself where it is called otherwise"
+                return (_absent("the folder holds no mcp.yaml", path.parent, hint, name),)
+        source, found = read_source(path, name=name)
+        folder = data or path.parent
+    if source is None:
         return found
-    return (*found, *check_specs(manifest, data))
+    manifest, found = read_manifest_source(source, folder)
+    codes = _TEXT_CODES if manifest else frozenset()
+    if manifest is not None and folder is not None:
+        found, codes = (*found, *check_specs(manifest, folder)), _DATA_CODES
+    if "gmm:" not in source.text.lower():
+        return found
+    from gym_mcp_manifest.manifest.ignores import silenced  # not imported where nothing is to be silenced
+
+    return silenced(found, source, codes)
+
+
+def _absent(message: str, folder: Path, hint: str, name: str = DEFAULT_MANIFEST_NAME) -> Diagnostic:
+    other = next((n for n in ("mcp.yml", "mcp.json") if (folder / n).exists()), None)
+    hint = f"rename `{other}` to `{DEFAULT_MANIFEST_NAME}`" if other else hint
+    return Diagnostic(code="GMM101", message=message, span=Span(name), hint=hint)
+
+
+def _print(found: tuple[Diagnostic, ...], output: Format, files: int, sources: Mapping[str, bytes]) -> None:
+    match output:
+        case "json":
+            print(findings_json(found, files))
+        case "sarif":
+            from gym_mcp_manifest.render.sarif import findings_sarif
+
+            print(findings_sarif(found, _root()))
+        case "github":
+            from gym_mcp_manifest.render.github import github_commands, unshown
+
+            print(*github_commands(found, _root()), sep="\n", end="\n" if found else "")
+            _tell(found, files, unshown(found))
+        case "text":
+            if found:
+                from gym_mcp_manifest.render.console import open_console
+
+                print_findings(found, open_console(), sources)
+            _tell(found, files, None)
+
+
+def _tell(found: tuple[Diagnostic, ...], files: int, advice: str | None) -> None:
+    print(f"{counted(files, 'file')} checked: {summary(found)}", file=sys.stderr)
+    if advice:
+        print(advice, file=sys.stderr)
+
+
+def _root() -> Path:
+    """The folder from which code hosts name files."""
+    return Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())

@@ -12,8 +12,9 @@ from starlette.datastructures import Headers
 from starlette.middleware import sessions as starlette_sessions
 from starlette.types import ASGIApp, Message, Scope
 
+from gym_mcp_manifest.dispatch.arguments import sent_arguments, withheld_among
 from gym_mcp_manifest.dispatch.request import Origin, body_bytes, made_scope, receive_body
-from gym_mcp_manifest.dispatch.result import Answer, CallResult, result_of
+from gym_mcp_manifest.dispatch.result import Answer, CallResult, quoted, result_of
 from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack
 from gym_mcp_manifest.plan.records import Tool
 from gym_mcp_manifest.session.store import OpenSession, SessionStore
@@ -74,7 +75,11 @@ class Dispatcher:
 
         What it writes to the session is kept; without a session it sees an empty one, which is forgotten.
         """
-        body = body_bytes(arguments)
+        withheld = withheld_among(tool.arguments, arguments)
+        if withheld:
+            listed = ", ".join(quoted(name) for name in withheld)
+            return CallResult.error(f"Not for clients to send: {listed}. Leave it out; the server decides it.")
+        body = body_bytes(sent_arguments(tool.arguments, arguments))
         scope = made_scope(tool, body, origin, self._app)
         if self._with_sessions:
             scope["session"] = _Session(session.contents() if session else {})

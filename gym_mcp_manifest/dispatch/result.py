@@ -12,9 +12,10 @@ from email.message import Message as HeaderMessage
 from typing import Any
 
 from gym_mcp_manifest.jsontext import compact, is_json_type, is_utf8, parsed
+from gym_mcp_manifest.manifest.schemas import WRAPPED
 from gym_mcp_manifest.plan.records import Tool
 
-__all__ = ["Answer", "CallResult", "result_of"]
+__all__ = ["Answer", "CallResult", "quoted", "result_of"]
 
 #: Rust's JSON parser, which Codex has, stops at 128 levels, pydantic's at 200; the message has some of its own.
 _DEEPEST = 100
@@ -74,10 +75,12 @@ def result_of(answer: Answer, tool: Tool) -> CallResult:
         detail = _detail(answer)
         return CallResult.error(f"HTTP {answer.status} from {tool.method} /{tool.name}: {detail}")
     media_type, charset = _media_type(answer.content_type)
-    if media_type.startswith(("image/", "audio/")):
+    if media_type.startswith(("image/", "audio/")) and tool.output_schema is None:
         kind = media_type.partition("/")[0]
         return CallResult(({"type": kind, "data": _base64(answer.body), "mimeType": media_type},))
     text = _text(answer.body, media_type, charset)
+    if tool.output_schema is not None:
+        return _structured(text if text is not None and is_json_type(media_type) else None, tool)
     if text is None:
         blob = {"uri": f"resource:///{tool.name}", "mimeType": media_type, "blob": _base64(answer.body)}
         return CallResult(({"type": "resource", "resource": blob},))
@@ -88,6 +91,26 @@ def result_of(answer: Answer, tool: Tool) -> CallResult:
         if isinstance(value, str):
             return CallResult.of_text(value)
     return CallResult.of_text(text)
+
+
+def quoted(name: str) -> str:
+    """A name that the client sent, in single quotes, cut and made printable."""
+    shown = name if len(name) <= 200 else f"{name[:197]}..."
+    inner = shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown
+    return "'" + inner.replace("'", "\\'") + "'"
+
+
+def _structured(text: str | None, tool: Tool) -> CallResult:
+    """The result of a tool with an output schema, which clients check: structured content is a must."""
+    value = _json_value(text) if text is not None else None
+    if tool.wraps_reply and (value is not None or text == "null"):
+        value = {WRAPPED: value}
+    if text is None or not isinstance(value, dict):
+        kind = "JSON" if tool.wraps_reply else "a JSON object"
+        return CallResult.error(
+            f"{tool.method} /{tool.name} answered without {kind}, which its output schema promises"
+        )
+    return CallResult(({"type": "text", "text": text},), structured=value)
 
 
 def _detail(answer: Answer) -> str:

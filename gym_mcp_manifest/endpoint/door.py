@@ -10,7 +10,7 @@ from typing import Any
 from gym_mcp_manifest.diagnostics import nearest
 from gym_mcp_manifest.dispatch.call import Dispatcher
 from gym_mcp_manifest.dispatch.request import Origin
-from gym_mcp_manifest.dispatch.result import CallResult
+from gym_mcp_manifest.dispatch.result import CallResult, quoted
 from gym_mcp_manifest.plan.records import ExposurePlan, Tool
 from gym_mcp_manifest.session.store import SessionLost, SessionStore
 from gym_mcp_manifest.session.token import TOKEN_HEADER, Claims, InvalidToken, TokenSigner
@@ -89,7 +89,7 @@ class ToolDoor:
         return self._signer.read(caller.token)
 
     def _unknown(self, name: str, caller: Caller) -> str:
-        text, names = f"Unknown tool {_quoted(name)}.", self.listed(caller)
+        text, names = f"Unknown tool {quoted(name)}.", self.listed(caller)
         # Comparing with very many names would hold up every other call of this process.
         guess = nearest(name[:200], names) if len(names) <= _NAMES_COMPARED else None
         if guess:
@@ -106,12 +106,8 @@ def advertised(tool: Tool) -> dict[str, Any]:
         wire["title"] = tool.title
     if tool.description:
         wire["description"] = tool.description
+    if tool.output_schema is not None:
+        wire["outputSchema"] = dict(tool.output_schema)
     if tool.annotations:
         wire["annotations"] = dict(tool.annotations)
     return wire
-
-
-def _quoted(name: str) -> str:
-    shown = name if len(name) <= 200 else f"{name[:197]}..."
-    inner = shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown
-    return "'" + inner.replace("'", "\\'") + "'"

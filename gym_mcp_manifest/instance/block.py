@@ -8,20 +8,23 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
+from gym_mcp_manifest.diagnostics import Diagnostic, nearest
 from gym_mcp_manifest.errors import ManifestInvalid
-from gym_mcp_manifest.instance.faults import invalid, reason_of
+from gym_mcp_manifest.instance.nodes import FLAG, OURS, PATCH
+from gym_mcp_manifest.instance.places import BlockPlaces
+from gym_mcp_manifest.instance.values import ServerKeys, values_of
+from gym_mcp_manifest.manifest.layers import Layer
 
-__all__ = ["OURS", "Instance", "instance_from_block", "misspelt_keys"]
-
-FLAG = "expose_tools_over_mcp"
-#: Our keys of an instance's block; every other key belongs to the server.
-OURS = (FLAG, "mcp_manifest", "mcp_secret", "mcp_allowed_hosts", "mcp_headers", "mcp")
+__all__ = ["Instance", "checked", "instance_from_block", "misspelt_keys"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One instance's block, read and checked. Secrets never show in a repr."""
+    """One instance's block, read and checked. Secrets never show in a repr.
+
+    `layers` are the changes to the manifest, in order: the `mcp:` block, then each override that sets something
+    in it. `block` holds the server's own keys.
+    """
 
     name: str
     on: bool = False
@@ -29,11 +32,11 @@ class Instance:
     manifest: str | None = None
     secrets: tuple[SecretStr, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
-    patch: Mapping[str, Any] = field(default_factory=dict)
-    origin: str = "the instance's block"
+    layers: tuple[Layer, ...] = ()
+    block: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def instance_from_block(name: str, block: Any, origin: str = "the instance's block") -> Instance:
+def instance_from_block(name: str, block: Any) -> Instance:
     """An instance from its block: a mapping, an OmegaConf node, an `Instance`, or None for exposure off.
 
     Raises:
@@ -41,60 +44,37 @@ def instance_from_block(name: str, block: Any, origin: str = "the instance's blo
     """
     if isinstance(block, Instance):
         return block
-    data = _plain(block, origin) if block is not None else {}
-    found = [*misspelt_keys(data, origin), *_wrong_kinds(data, origin)]
+    places = BlockPlaces()
+    values = values_of(block, places) if block is not None else {}
+    layers = [Layer(f"{places.name}: {PATCH}", values[PATCH])] if PATCH in values else []
+    return checked(name, block, values, layers, places)
+
+
+def checked(
+    name: str, block: Any, values: Mapping[str, Any], layers: list[Layer], places: BlockPlaces
+) -> Instance:
+    """The instance of a block, of the plain values of our keys in it, and of its layers.
+
+    Raises:
+        ManifestInvalid: a key of ours is misspelt or has a value of the wrong kind; every finding at once.
+    """
+    found = [*misspelt_keys(values, places), *_wrong_kinds(values, places), *_unusable_layers(layers)]
     if found:
         raise ManifestInvalid(found)
-    secret = data.get("mcp_secret")
+    secret = values.get("mcp_secret")
     secrets = [secret] if isinstance(secret, str) else secret or []
     return Instance(
         name=name,
-        on=data.get(FLAG, False),
-        manifest=data.get("mcp_manifest"),
+        on=values.get(FLAG, False),
+        manifest=values.get("mcp_manifest"),
         secrets=tuple(SecretStr(value) for value in secrets),
-        allowed_hosts=tuple(data.get("mcp_allowed_hosts") or ()),
-        patch=data.get("mcp") or {},
-        origin=origin,
+        allowed_hosts=tuple(values.get("mcp_allowed_hosts") or ()),
+        layers=tuple(layers),
+        block=ServerKeys(block, places),
     )
 
 
-def _plain(block: Any, origin: str) -> dict[str, Any]:
-    """The block's keys, with the values of ours; what else it holds, unresolved values included, is the server's.
-
-    Where exposure is off, a value of ours that cannot be resolved is nobody's concern either.
-    """
-    if not isinstance(block, Mapping) and not (_is_node(block) and hasattr(block, "keys")):
-        raise invalid("GMM501", "the instance's block is no mapping", origin)
-    data: dict[str, Any] = {str(key): None for key in block}
-    on = _plain_value(block, FLAG, origin) if FLAG in data else False
-    for key in [ours for ours in OURS if ours in data]:
-        try:
-            data[key] = _plain_value(block, key, origin)
-        except ManifestInvalid:
-            if on is True:
-                raise
-            del data[key]
-    return data
-
-
-def _plain_value(block: Any, key: str, origin: str) -> Any:
-    if not _is_node(block) and not _is_node(block[key]):
-        return block[key]
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
-        value = block[key]
-        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True) if _is_node(value) else value
-    except OmegaConfBaseException as error:
-        raise invalid("GMM501", f"the block cannot be resolved: {reason_of(error)}", origin) from error
-
-
-def _is_node(value: Any) -> bool:
-    return hasattr(value, "_get_node")
-
-
-def misspelt_keys(data: Mapping[str, Any], origin: str) -> Iterator[Diagnostic]:
+def misspelt_keys(data: Mapping[str, Any], places: BlockPlaces) -> Iterator[Diagnostic]:
     """Findings for keys that are nearly ours."""
     for key in map(str, data):
         if key in OURS:
@@ -102,28 +82,65 @@ def misspelt_keys(data: Mapping[str, Any], origin: str) -> Iterator[Diagnostic]:
         guess = nearest(key, OURS)
         if guess and (key.casefold().startswith(("mcp", "expose_tool")) or guess == FLAG or key == "mpc"):
             message = f"unknown key `{key}` in the instance's block"
-            yield Diagnostic(code="GMM502", message=message, span=Span(origin), hint=f"did you mean `{guess}`?")
+            span = places.span(key, of_key=True)
+            yield Diagnostic(code="GMM502", message=message, span=span, hint=f"did you mean `{guess}`?")
 
 
-def _wrong_kinds(data: Mapping[str, Any], origin: str) -> Iterator[Diagnostic]:
-    kinds: dict[str, tuple[str, Any]] = {
-        FLAG: ("true or false", lambda value: isinstance(value, bool)),
-        "mcp_manifest": ("the path of a manifest", lambda value: isinstance(value, str) and value),
-        "mcp_secret": ("a text or a list of texts, none empty", _is_secret),
-        "mcp_allowed_hosts": ("a list of host names", _is_texts),
-        "mcp": ("a mapping in the manifest's language", lambda value: isinstance(value, Mapping)),
-    }
-    for key, (expected, fits) in kinds.items():
-        if key in data and not fits(data[key]):
-            yield Diagnostic(code="GMM203", message=f"`{key}`: expected {expected}", span=Span(origin))
+_KINDS: dict[str, tuple[str, str | None]] = {
+    FLAG: ("true or false", "write `true` or `false`, without quotes"),
+    "mcp_manifest": ("the path of a manifest", None),
+    "mcp_secret": ("a text or a list of texts, none empty", "write digits in quotes"),
+    "mcp_allowed_hosts": ("a list of host names", "write `[name, ...]`"),
+}
+
+
+def _wrong_kinds(data: Mapping[str, Any], places: BlockPlaces) -> Iterator[Diagnostic]:
+    for key, (expected, hint) in _KINDS.items():
+        if key in data and not _fits(key, data[key]):
+            message = f"`{key}`: expected {expected}"
+            yield Diagnostic(code="GMM203", message=message, span=places.span(key), hint=hint)
     if "mcp_headers" in data:
         message = "`mcp_headers` is not yet supported by this release"
-        yield Diagnostic(code="GMM206", message=message, span=Span(origin), hint="leave the key out")
+        span = places.span("mcp_headers", of_key=True)
+        yield Diagnostic(code="GMM206", message=message, span=span, hint="leave the key out")
 
 
-def _is_secret(value: Any) -> bool:
-    return bool(value) and (isinstance(value, str) or (_is_texts(value) and all(value)))
+def _fits(key: str, value: Any) -> bool:
+    match key:
+        case "mcp_manifest":
+            return isinstance(value, str) and bool(value)
+        case "mcp_secret":
+            return bool(value) and (isinstance(value, str) or (_is_texts(value) and all(value)))
+        case "mcp_allowed_hosts":
+            return _is_texts(value)
+    return isinstance(value, bool)
 
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _unusable_layers(layers: list[Layer]) -> Iterator[Diagnostic]:
+    for layer in layers:
+        if not isinstance(layer.patch, Mapping):
+            message = f"`{PATCH}`: expected a mapping in the manifest's language"
+            yield Diagnostic(code="GMM203", message=message, span=layer.span(()), hint="write `{}` for no changes")
+        else:
+            yield from _foreign_keys(layer, layer.patch, ())
+
+
+def _foreign_keys(layer: Layer, value: Any, path: tuple[str | int, ...]) -> Iterator[Diagnostic]:
+    """Findings for keys that are no texts: the language has none."""
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        if isinstance(value, Mapping) and not isinstance(key, str):
+            where = ".".join(map(str, (PATCH, *path)))
+            message = f"a key in `{where}` is {_kind_of_key(key)}, but keys are strings"
+            hint = "put the key in quotes; in an override, write it in the path: `...a.12.b=value`"
+            yield Diagnostic(code="GMM108", message=message, span=layer.span(path), hint=hint)
+        else:
+            yield from _foreign_keys(layer, inner, (*path, key))
+
+
+def _kind_of_key(key: Any) -> str:
+    return "empty" if key is None else "a truth value" if isinstance(key, bool) else "a number"

@@ -7,11 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gym_mcp_manifest.diagnostics import nearest
-from gym_mcp_manifest.instance.block import OURS, Instance, instance_from_block, misspelt_keys
+from gym_mcp_manifest.diagnostics import Span, nearest
+from gym_mcp_manifest.errors import ManifestInvalid
+from gym_mcp_manifest.instance.block import Instance, checked, misspelt_keys
 from gym_mcp_manifest.instance.faults import invalid, reason_of
-from gym_mcp_manifest.instance.nodes import blocks_of, keys_of
-from gym_mcp_manifest.instance.overrides import apply_overrides
+from gym_mcp_manifest.instance.nodes import FLAG, OURS, PATCH, blocks_of, keys_of
+from gym_mcp_manifest.instance.overrides import Composition, apply_overrides
+from gym_mcp_manifest.instance.patches import layers_of
+from gym_mcp_manifest.instance.places import BlockPlaces, read_places, steps_of
+from gym_mcp_manifest.instance.values import values_of
+from gym_mcp_manifest.manifest.layers import Layer
 
 __all__ = ["read_instance"]
 
@@ -27,6 +32,51 @@ def read_instance(
     Raises:
         ManifestInvalid: unreadable file, ambiguous instance, invalid override or key.
     """
+    shown = str(path)
+    composition = apply_overrides(_loaded(path), overrides)
+    config = composition.config
+    whole = BlockPlaces(shown, read_places(path), assignments=tuple(composition.assignments))
+    blocks = _blocks(config, whole, folder or Path(path).resolve().parent.name)
+    name = _chosen({name: where for name, (where, _) in blocks.items()}, server, folder, shown)
+    root, block = blocks[name]
+    places = replace(whole, name=f"{shown}: {name}", root=root)
+    _refuse_strays_beside(config, root, places)
+    instance = _instance(name, block, composition, places)
+    return replace(instance, folder=root[-1] if root else None)
+
+
+#: By instance name the path of its block, () for a flat one, and the block.
+_Blocks = dict[str, tuple[tuple[str, ...], Any]]
+
+
+def _blocks(config: Any, whole: BlockPlaces, flat_name: str) -> _Blocks:
+    """The blocks of a configuration: that of each instance, or the configuration itself where it is one."""
+    nested = blocks_of(config)
+    stray = next((key for key in OURS if key in keys_of(config)), None)
+    if stray is not None and nested:
+        raise _stray((), stray, next(iter(nested)), whole)
+    if stray is not None or (not nested and list(misspelt_keys(config, whole))):
+        return {flat_name: ((), config)}
+    blocks: _Blocks = {}
+    for where, block in nested.items():
+        name = where[0]
+        if name in blocks:
+            raise _two_servers(blocks[name][0], where, whole)
+        blocks[name] = (where, block)
+    return blocks
+
+
+def _two_servers(first: tuple[str, ...], second: tuple[str, ...], whole: BlockPlaces) -> ManifestInvalid:
+    misplaced = [where for where in (first, second) if where[-1] in OURS]
+    if len(misplaced) == 1:  # a key of ours where the server's folder stands
+        home = second if misplaced == [first] else first
+        return _stray(home[:-1], misplaced[0][-1], home, whole)
+    message = f"the instance {first[0]!r} has two servers: {first[-1]}, {second[-1]}"
+    span = whole.config.span(second, key=True)
+    return invalid("GMM503", message, span, "make two instances of it")
+
+
+def _loaded(path: str | Path) -> Any:
     from omegaconf import DictConfig, OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
@@ -35,40 +85,52 @@ def read_instance(
     try:
         config = OmegaConf.load(path)
     except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
-        raise invalid("GMM501", f"the configuration cannot be read: {reason_of(error)}", shown) from error
+        mark = getattr(error, "problem_mark", None)
+        span = read_places(path).span(steps_of(getattr(error, "full_key", None)))
+        if mark:
+            span = Span(shown, mark.line + 1, mark.column + 1, private=True)
+        raise invalid("GMM501", f"the configuration cannot be read: {reason_of(error)}", span) from error
     if not isinstance(config, DictConfig):
         raise invalid("GMM501", "the configuration is a list, not a mapping", shown)
-    apply_overrides(config, overrides)
-    nested = blocks_of(config)
-    stray = next((key for key in OURS if key in keys_of(config)), None)
-    if stray is not None and nested:
-        hint = f"write it as `{'.'.join(next(iter(nested)))}.{stray}`"
-        raise invalid("GMM502", f"`{stray}` stands outside of every instance", shown, hint)
-    if stray is not None or (not nested and list(misspelt_keys(config, shown))):
-        name = folder or Path(path).resolve().parent.name
-        blocks: dict[str, tuple[str | None, Any]] = {name: (None, config)}
-    else:
-        blocks = {}
-        for (name, _, where), block in nested.items():
-            if name in blocks:
-                message = f"the instance {name!r} has two servers: {blocks[name][0]}, {where}"
-                raise invalid("GMM503", message, shown, "make two instances of it")
-            blocks[name] = (where, block)
-    name = _chosen(blocks, server, folder, shown)
-    instance = instance_from_block(name, blocks[name][1], f"{shown}: {name}")
-    return replace(instance, folder=blocks[name][0])
+    return config
 
 
-def _chosen(blocks: Mapping[str, Any], server: str | None, folder: str | None, shown: str) -> str:
-    of_folder = [name for name, (where, _) in blocks.items() if where == folder]
+def _instance(name: str, block: Any, composition: Composition, places: BlockPlaces) -> Instance:
+    values = values_of(block, places, unread=(PATCH,)) if block is not None else {}
+    layers: list[Layer] = []
+    try:
+        layers = list(layers_of(composition, places))
+    except ManifestInvalid:
+        # Where exposure is off, a value of ours that cannot be resolved is nobody's concern.
+        if values.get(FLAG) is True:
+            raise
+    return checked(name, block, values, layers, places)
+
+
+def _refuse_strays_beside(config: Any, root: tuple[str, ...], places: BlockPlaces) -> None:
+    """Refuse our keys beside the servers of the instance, where they would have no effect."""
+    if root:
+        beside = [key for key in keys_of(config[root[0]]) if key in OURS]
+        if beside:
+            raise _stray(root[:1], beside[0], root, places)
+
+
+def _stray(path: tuple[str, ...], key: str, home: Sequence[str], places: BlockPlaces) -> ManifestInvalid:
+    span = replace(places, root=path).span(key, of_key=True)
+    hint = f"write it as `{'.'.join(home)}.{key}`"
+    return invalid("GMM502", f"`{key}` stands outside of every instance", span, hint)
+
+
+def _chosen(folders: Mapping[str, Sequence[str]], server: str | None, folder: str | None, shown: str) -> str:
+    of_folder = [name for name, where in folders.items() if where and where[-1] == folder]
     if server is None and len(of_folder) == 1:
         return of_folder[0]
-    names = ", ".join(sorted(blocks)) or "none"
-    if server is not None and server not in blocks:
-        guess = nearest(server, blocks)
+    names = ", ".join(sorted(folders)) or "none"
+    if server is not None and server not in folders:
+        guess = nearest(server, folders)
         hint = f"did you mean `{guess}`?" if guess else f"instances in the file: {names}"
         raise invalid("GMM503", f"the configuration has no instance {server!r}", shown, hint)
-    if server is None and len(blocks) != 1:
-        hint = "name one with --server" if blocks else "the shape is `NAME: {resources_servers: {FOLDER: {...}}}`"
+    if server is None and len(folders) != 1:
+        hint = "name one with --server" if folders else "the shape is `NAME: {resources_servers: {FOLDER: {...}}}`"
         raise invalid("GMM503", f"which instance is meant? The file has: {names}", shown, hint)
-    return server or next(iter(blocks))
+    return server or next(iter(folders))

@@ -16,9 +16,10 @@ _QUOTABLE = re.compile(
 )
 
 
-def invalid(code: str, message: str, origin: str, hint: str | None = None) -> ManifestInvalid:
+def invalid(code: str, message: str, place: str | Span, hint: str | None = None) -> ManifestInvalid:
     """The error for one finding about the configuration."""
-    return ManifestInvalid([Diagnostic(code=code, message=message, span=Span(origin), hint=hint)])
+    span = place if isinstance(place, Span) else Span(place)
+    return ManifestInvalid([Diagnostic(code=code, message=message, span=span, hint=hint)])
 
 
 def reason_of(error: BaseException) -> str:
@@ -27,13 +28,8 @@ def reason_of(error: BaseException) -> str:
         return error.strerror or type(error).__name__
     if isinstance(error, UnicodeDecodeError):
         return "the text is not UTF-8"
-    mark, key = getattr(error, "problem_mark", None), getattr(error, "full_key", None)
-    known = _QUOTABLE.search(str(error))
+    key, known = getattr(error, "full_key", None), _QUOTABLE.search(str(error))
     reason = getattr(error, "problem", None) or (known[0] if known else "an invalid value or interpolation")
-    return (
-        f"{reason} at line {mark.line + 1}, column {mark.column + 1}"
-        if mark
-        else f"{reason} (`{key}`)"
-        if key
-        else reason
-    )
+    if reason.startswith("but "):  # PyYAML's second half of a sentence
+        reason = f"{getattr(error, 'context', '')}, {reason}"
+    return f"{reason} (`{key}`)" if key else reason

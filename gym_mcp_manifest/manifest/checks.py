@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gym_mcp_manifest.diagnostics import Diagnostic
 from gym_mcp_manifest.manifest.keys import Path
 from gym_mcp_manifest.manifest.layers import Places
-from gym_mcp_manifest.manifest.models import AllowRule, CatchAll, Language, Sessions
+from gym_mcp_manifest.manifest.models import AllowRule, ArgumentEntry, CatchAll, Language, Sessions, ToolEntry
 
 __all__ = ["cross_checks"]
 
@@ -16,6 +16,7 @@ def cross_checks(language: Language, places: Places) -> tuple[Diagnostic, ...]:
     """Findings about keys that exclude each other, have no effect or must be written."""
     return (
         *_catch_all_checks(language.catch_all, places),
+        *_tool_checks(language.tools, places),
         *_session_checks(language.sessions, places),
         *_name_checks(language, places),
     )
@@ -39,6 +40,23 @@ def _catch_all_checks(entries: tuple[CatchAll, ...], places: Places) -> Iterator
             hint = "write the path as the app spells it, such as `/{path}`"
             message = f"{where}: `{entry.route}` is not a parameterized path"
             yield _found("GMM207", message, places, (*path, "route"), hint)
+
+
+def _tool_checks(tools: Mapping[str, ToolEntry], places: Places) -> Iterator[Diagnostic]:
+    for key, tool in tools.items():
+        for name, argument in tool.arguments.items():
+            yield from _argument_checks(argument, ("tools", key, "arguments", name), places)
+
+
+def _argument_checks(argument: ArgumentEntry, path: Path, places: Places) -> Iterator[Diagnostic]:
+    where = f"`tools.{path[1]}.arguments.{path[3]}`"
+    given = argument.model_fields_set - ({"hidden"} if not argument.hidden else set())
+    if not given:
+        yield _found("GMM202", f"{where} says nothing", places, path, "add `description`, `default` or `value`")
+    sole = next((key for key in ("value", "hidden") if key in given), None)
+    for other in sorted(given - {sole}) if sole else ():
+        hint = "clients do not see the argument: leave one of the two out"
+        yield _found("GMM301", f"{where} has both `{sole}` and `{other}`", places, (*path, other), hint)
 
 
 def _session_checks(sessions: Sessions, places: Places) -> Iterator[Diagnostic]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from math import isfinite
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
+from gym_mcp_manifest.manifest.jsondoc import JsonFault, parse_json
+from gym_mcp_manifest.manifest.objects import Objects, json_objects, line_and_column, yaml_objects
 from gym_mcp_manifest.manifest.patterns import is_glob
 from gym_mcp_manifest.manifest.source import SourceFile, read_source
 from gym_mcp_manifest.manifest.yamldoc import parse_document
@@ -20,12 +20,6 @@ __all__ = ["MAX_DATA_BYTES", "DataDocument", "DataProblem", "find_files", "read_
 
 #: Largest data file that is read.
 MAX_DATA_BYTES = 256 * 1024 * 1024
-
-_REASONS: dict[type[Exception], str] = {
-    RecursionError: "nested too deeply",
-    UnicodeEncodeError: "half of a surrogate pair in a text",
-}
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class DataProblem(Exception):
@@ -36,12 +30,25 @@ class DataProblem(Exception):
         super().__init__(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataDocument:
     """One value of a data file: a whole JSON or YAML file, or one line of a JSONL file."""
 
     value: Any
     span: Span
+    _locate: Callable[[], Objects] | None = field(default=None, repr=False, compare=False)
+
+    def place_of(self, part: Any) -> Span:
+        """Where a mapping or list of the value stands; the document's own place for what a query made anew."""
+        return (self._objects and self._objects.span(part)) or self.span
+
+    def pointer_to(self, part: Any) -> str | None:
+        """The JSON Pointer to a mapping or list of the value, empty for the value itself; None for a new one."""
+        return self._objects.pointer(part) if self._objects else None
+
+    @cached_property
+    def _objects(self) -> Objects | None:
+        return self._locate() if self._locate else None
 
 
 def find_files(
@@ -65,8 +72,9 @@ def find_files(
     base = Path.cwd() if anywhere else folder
     try:
         matched = sorted(_glob(base, pure)) if is_glob(written) else [base / written]
-    except (ValueError, NotImplementedError) as error:
-        raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r}: {error}", span=place)) from error
+    except (ValueError, NotImplementedError, RecursionError) as error:
+        reason = "a glob of too many parts" if isinstance(error, RecursionError) else str(error)
+        raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r}: {reason}", span=place)) from error
     kept = [path for path in matched if not any(fnmatchcase(path.name, glob) for glob in except_globs)]
     root = folder.resolve()
     for path in kept:
@@ -83,14 +91,16 @@ def _real(path: Path, written: str, place: Span | None) -> Path:
         raise DataProblem(Diagnostic(code="GMM401", message=message, span=place)) from error
 
 
-def read_documents(path: Path, shown: str) -> Iterator[DataDocument]:
+def read_documents(path: Path, shown: str, place: Span | None = None) -> Iterator[DataDocument]:
     """The values of one file by its suffix: .jsonl line by line, .json and .yaml/.yml as one value.
 
-    Raises DataProblem with the place inside the file.
+    Raises DataProblem with the place inside the file; where that is the file as a whole, beside it stands
+    `place`, at which the manifest names it.
     """
+    named = (("named here", place),) if place else ()
     source, found = read_source(path, max_bytes=MAX_DATA_BYTES, name=shown)
     if source is None:
-        raise DataProblem(*(Diagnostic(code="GMM401", message=d.message, span=d.span, hint=d.hint) for d in found))
+        raise DataProblem(*(replace(d, code="GMM401", related=d.related if d.line else named) for d in found))
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         yield from _json_lines(source)
@@ -98,12 +108,13 @@ def read_documents(path: Path, shown: str) -> Iterator[DataDocument]:
         document, trouble = parse_document(source)
         if document is None or errors_among(trouble):
             raise DataProblem(*errors_among(trouble))
-        yield DataDocument(document.data, Span(shown, 1, 1))
+        yield DataDocument(document.data, Span(shown, 1, 1), partial(yaml_objects, document))
     elif suffix == ".json":
-        yield DataDocument(_parse_json(source.text, shown, 1), Span(shown, 1, 1))
+        yield _json_document(source.text, Span(shown, 1, 1))
     else:
         hint = "a data file ends in .json, .jsonl, .yaml or .yml"
-        raise DataProblem(Diagnostic(code="GMM401", message=f"unknown kind of file {shown!r}", hint=hint))
+        message = f"unknown kind of file {path.name!r}"
+        raise DataProblem(Diagnostic(code="GMM401", message=message, span=Span(shown), hint=hint, related=named))
 
 
 def _glob(base: Path, pattern: PurePosixPath) -> Iterator[Path]:
@@ -115,44 +126,26 @@ def _glob(base: Path, pattern: PurePosixPath) -> Iterator[Path]:
 def _json_lines(source: SourceFile) -> Iterator[DataDocument]:
     for number, line in enumerate(source.text.split("\n"), start=1):
         if line.strip():
-            yield DataDocument(_parse_json(line, source.name, number), Span(source.name, number, 1))
+            yield _json_document(line, Span(source.name, number, len(line) - len(line.lstrip()) + 1))
 
 
-def _parse_json(text: str, name: str, first_line: int) -> Any:
+def _json_document(text: str, whole: Span) -> DataDocument:
     try:
-        value = json.loads(
-            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
-        )
-        if _SURROGATE.search(text):
-            json.dumps(value, ensure_ascii=False).encode()  # half a pair cannot be sent to anybody
-        return value
-    except json.JSONDecodeError as error:
-        span = Span(name, first_line + error.lineno - 1, error.colno)
-        raise DataProblem(Diagnostic(code="GMM401", message=f"not JSON: {error.msg}", span=span)) from error
-    except (ValueError, RecursionError) as error:
-        reason = _REASONS.get(type(error)) or str(error)
-        raise DataProblem(
-            Diagnostic(code="GMM401", message=f"not usable JSON: {reason}", span=Span(name, first_line, 1))
-        ) from error
+        value = parse_json(text)
+    except JsonFault as fault:
+        raise DataProblem(_fault(fault, text, whole)) from fault
+    return DataDocument(value, whole, partial(json_objects, value, text, whole.file, whole.line))
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
-    return data
+def _fault(fault: JsonFault, text: str, whole: Span) -> Diagnostic:
+    def span(start: int, end: int) -> Span:
+        line, column = line_and_column(text, start)
+        line += whole.line - 1
+        return Span(whole.file, line, column, line, column + end - start)
 
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not isfinite(number):
-        raise ValueError(f"the number {text[:20]} is out of range")
-    return number
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    related = () if fault.first is None else (("first written here", span(fault.first, fault.first + 1)),)
+    place = span(fault.start, fault.end)
+    return Diagnostic(code="GMM401", message=str(fault), span=place, related=related)
 
 
 def _outside(written: str, place: Span | None) -> DataProblem:

@@ -8,19 +8,18 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from gym_mcp_manifest.diagnostics import Diagnostic, nearest
+from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.keys import Path, addable_keys, known_keys, usable_keys
 from gym_mcp_manifest.manifest.layers import Layered
 from gym_mcp_manifest.manifest.models import SOURCE_KEYS
 
-__all__ = ["fault_of", "kind_of"]
+__all__ = ["fault_of", "kind_of", "value_span"]
 
 _LATER: dict[Path, str] = {
     (
         "dispatch",
     ): "only `direct` dispatch works in this release; leave the key out and exclude routes that need more",
-    ("routes", "specs"): "describe the tools under `tools` until overlays arrive",
-    ("python",): "export the specs to a JSON file and name it with `file`",
+    ("bind",): "let the handler read the value from `request.session` until bindings arrive",
     ("session",): "list every tool with `file` and narrow sessions with `sessions.allow`",
 }
 _EMPTY_VALUES = "write its value, {} or [] for an empty mapping or list, or leave the key out"
@@ -35,6 +34,8 @@ _EXPECTED = {
     "too_short": "expected at least one entry",
     "dataclass_type": "expected a text",
 }
+#: Texts with a syntax of their own.
+_SPELLINGS = {"route_pattern": "GMM207", "expression": "GMM208", "reference": "GMM211"}
 _HINTS = {
     "model_type": "write `key: value` lines below it, or `{key: value}`",
     "model_attributes_type": "write `key: value` lines below it, or `{key: value}`",
@@ -74,14 +75,23 @@ def fault_of(detail: ErrorDetails, layered: Layered) -> Diagnostic:
     elif kind == "no_source":
         code = "GMM202"
         message, hint = f"`{shown}` is no source of tools", _source_hint(detail["input"])
-    elif kind in ("route_pattern", "expression"):
-        code = "GMM207" if kind == "route_pattern" else "GMM208"
+    elif kind in _SPELLINGS:
+        code = _SPELLINGS[kind]
         reason = "not valid" if value == "..." else context["reason"]
         message = f"`{value}`: {reason}" if value != "..." else f"`{shown}`: {reason}"
+        hint = context["hint"] if value != "..." else None
     else:
         message = f"`{shown}`: {_expectation(detail)}, found {kind_of(detail['input'])} `{value}`"
-        hint = _choice_hint(detail) or _HINTS.get(kind)
+        meant = context.get("hint") if value != "..." else None
+        hint = meant or _choice_hint(detail) or _HINTS.get(kind)
     return Diagnostic(code=code, message=message, hint=hint, span=places.span(path, key=on_key))
+
+
+def value_span(detail: ErrorDetails, layered: Layered) -> Span | None:
+    """The place of the value that one of pydantic's complaints is about; None where it is about a key."""
+    if detail["type"] in ("extra_forbidden", "missing"):
+        return None
+    return layered.places.span(_real_path(detail["loc"], layered.data))
 
 
 def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
@@ -89,6 +99,8 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
     path = list(location)
     if len(path) > 4 and path[0] == "catch_all" and path[2] == "tools":
         del path[4]
+    if len(path) > 3 and path[:2] == ["routes", "specs"]:
+        del path[3]
     if path[-1:] == ["match"] and path[:1] == ["routes"] and not isinstance(_value_at(path[:-1], data), dict):
         path.pop()
     return tuple(step for step in path if step != "[key]")
@@ -107,7 +119,9 @@ def _value_at(path: Iterable[str | int], data: Any) -> Any:
 def _extra_key(path: Path, layered: Layered, value: Any) -> tuple[str, str, str]:
     """Code, message and hint for a key that its mapping does not have."""
     key, valid = str(path[-1]), known_keys(path[:-1])
-    additions = addable_keys(path[:-1]) if layered.places.is_layered(path) else ()
+    # Entries of a list are taken as they are: nothing in them is merged.
+    merged = layered.places.is_layered(path) and not any(isinstance(step, int) for step in path)
+    additions = addable_keys(path[:-1]) if merged else ()
     place = _mapping(path[:-1])
     if key in additions:
         code = "GMM204" if value is None else "GMM203"
@@ -124,7 +138,7 @@ def _extra_key(path: Path, layered: Layered, value: Any) -> tuple[str, str, str]
 
 def _source_hint(value: Any) -> str:
     guess = next((guess for key in value if (guess := nearest(str(key), SOURCE_KEYS))), None)
-    return f"did you mean `{guess}`?" if guess else "a source is a mapping with one of the keys `file` and `name`"
+    return f"did you mean `{guess}`?" if guess else "a source has one of the keys `file`, `python` and `name`"
 
 
 def _expectation(detail: ErrorDetails) -> str:

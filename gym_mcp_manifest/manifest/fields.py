@@ -17,18 +17,19 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from gym_mcp_manifest.manifest.expressions import Expression
+from gym_mcp_manifest.manifest.expressions import Expression, text_meant_by
 from gym_mcp_manifest.manifest.patterns import RoutePattern
+from gym_mcp_manifest.manifest.references import ObjectReference
 
 __all__ = [
     "Count",
-    "FalseOnly",
     "Flag",
     "Given",
     "JMESPath",
     "NotYet",
     "NullOnly",
     "Pattern",
+    "Reference",
     "Section",
     "is_for_later",
 ]
@@ -47,6 +48,7 @@ class Section(BaseModel):
         extra="forbid",
         arbitrary_types_allowed=True,
         populate_by_name=False,
+        defer_build=True,  # the root builds all of them; each by itself as well would take the time twice
         json_schema_extra={"patternProperties": {"^x-": {}}},
     )
 
@@ -104,20 +106,24 @@ def is_for_later(field: FieldInfo) -> bool:
 
 NotYet = Annotated[Any, _Later()]
 NullOnly = Annotated[Any, _Later((None,))]
-FalseOnly = Annotated[Any, _Later((False,))]
 
 
-def _parsed(parse: Any, kind: str) -> BeforeValidator:
+def _parsed(form: Any, kind: str) -> BeforeValidator:
     def read(value: Any) -> Any:
-        if not isinstance(value, str):
+        if isinstance(value, form):
             return value
+        if not isinstance(value, str):
+            hint = text_meant_by(value) if form is Expression else None
+            raise PydanticCustomError("dataclass_type", "expected a text", {"hint": hint})
         try:
-            return parse(value)
+            return form.parse(value)
         except ValueError as error:
-            raise PydanticCustomError(kind, "{reason}", {"reason": str(error)}) from error
+            context = {"reason": str(error), "hint": getattr(error, "hint", None)}
+            raise PydanticCustomError(kind, "{reason}", context) from error
 
     return BeforeValidator(read, json_schema_input_type=str)
 
 
-Pattern = Annotated[RoutePattern, _parsed(RoutePattern.parse, "route_pattern")]
-JMESPath = Annotated[Expression, _parsed(Expression.parse, "expression")]
+Pattern = Annotated[RoutePattern, _parsed(RoutePattern, "route_pattern")]
+JMESPath = Annotated[Expression, _parsed(Expression, "expression")]
+Reference = Annotated[ObjectReference, _parsed(ObjectReference, "reference")]

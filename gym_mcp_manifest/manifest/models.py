@@ -1,6 +1,6 @@
 """The manifest language, version 1: the one source of `schemas/mcp.schema.json` and of validation."""
 
-from __future__ import annotations
+# Annotations are evaluated at once: pydantic would compile each of them anew, a fifth of what this module costs.
 
 from typing import Annotated, Any, Literal
 
@@ -9,13 +9,13 @@ from pydantic_core import PydanticCustomError
 
 from gym_mcp_manifest.manifest.fields import (
     Count,
-    FalseOnly,
     Flag,
     Given,
     JMESPath,
     NotYet,
     NullOnly,
     Pattern,
+    Reference,
     Section,
 )
 
@@ -24,14 +24,19 @@ __all__ = [
     "SOURCE_KEYS",
     "AllowRule",
     "Annotations",
+    "ArgumentEntry",
     "CatchAll",
     "FileSource",
     "InlineSource",
     "Language",
     "Limits",
     "Names",
+    "Overlay",
+    "OverlaySource",
+    "PythonSource",
     "RouteEntry",
     "Routes",
+    "SelectedSource",
     "ServerInfo",
     "Sessions",
     "ToolEntry",
@@ -71,7 +76,10 @@ class ServerInfo(Section):
 class RouteEntry(Section):
     """One entry of a route list: a pattern alone, or with `optional`."""
 
-    match: Pattern = Field(description="`[METHOD ]PATTERN`; `*` within a segment, `**` across; POST by default.")
+    match: Pattern = Field(
+        description="`[METHOD ]PATTERN`; `*` within a segment, `**` across; POST by default.",
+        examples=["/search", "GET /items/*", "/tools/**"],
+    )
     optional: Flag = Field(False, description="true: no error where the app has no such route.")
 
 
@@ -89,34 +97,30 @@ RouteListEntry = Annotated[
 ]
 
 
-class Routes(Section):
-    """Typed routes harvested from the app."""
-
-    include: tuple[RouteListEntry, ...] = Field(
-        (RouteEntry.model_validate({"match": "/**"}),),
-        description="Routes that become tools; every plain POST route by default, [] none.",
-        examples=[["/**"], ["/search", {"match": "/debug_*", "optional": True}]],
-        json_schema_extra={"default": ["/**"]},
-    )
-    exclude: tuple[RouteListEntry, ...] = Field(
-        (), description="Routes that stay HTTP-only; wins over include.", examples=[["/end_session"]]
-    )
-    unlisted: Literal["ignore", "error"] = Field(
-        "ignore", description="What a route that neither list matches means: nothing, or a refused boot."
-    )
-    naming: Literal["path", "function"] = Field(
-        "path", description="A tool's own name: its path without the leading slash, or its handler's name."
-    )
-    specs: NotYet = Field(None, description="Overlays of descriptions and schemas from data. Not supported yet.")
-
-
 class SpecSource(Section):
     """What every source of tool specs may say."""
 
     optional: Flag = Field(False, description="true: no error where the source gives no tool.")
 
 
-class FileSource(SpecSource):
+class SelectedSource(SpecSource):
+    """What a source may say that gives several specs."""
+
+    select: Given[JMESPath] = Field(
+        None,
+        description="JMESPath to the specs (of each line for JSONL); all that the source gives by default.",
+        examples=["tools[]", "responses_create_params.tools[]"],
+    )
+    include: tuple[str, ...] = Field(("*",), description="Globs over tool names to take.", examples=[["search_*"]])
+    exclude: tuple[str, ...] = Field(
+        (), description="Globs over tool names to leave out; wins over include.", examples=[["debug_*"]]
+    )
+    on_conflict: Literal["error", "first"] = Field(
+        "error", description="One name with two different specs in this entry: refuse, or keep the first."
+    )
+
+
+class FileSource(SelectedSource):
     """Tool specs from data files."""
 
     file: Annotated[
@@ -127,36 +131,39 @@ class FileSource(SpecSource):
         examples=["data/tools.json", ["data/tools/*.json"]],
     )
     exclude_files: tuple[str, ...] = Field(
-        (), alias="except", description="Globs over file names that the globs of `file` leave out."
-    )
-    select: Given[JMESPath] = Field(
-        None, description="JMESPath to the specs (of each line for JSONL); the whole file by default."
-    )
-    include: tuple[str, ...] = Field(("*",), description="Globs over tool names to take.")
-    exclude: tuple[str, ...] = Field((), description="Globs over tool names to leave out; wins over include.")
-    on_conflict: Literal["error", "first"] = Field(
-        "error", description="One name with two different specs in this entry: refuse, or keep the first."
+        (),
+        alias="except",
+        description="Globs over file names that the globs of `file` leave out.",
+        examples=[["*_old.json"]],
     )
 
 
 class InlineSource(SpecSource):
     """One tool spec written in the manifest."""
 
-    name: str = Field(min_length=1, description="The tool's own name: the path value of the catch-all.")
+    name: str = Field(
+        min_length=1, description="The tool's own name: the path value of the catch-all.", examples=["search"]
+    )
     description: Given[str] = Field(None, description="What the tool does, for the model.")
     input_schema: dict[str, Any] = Field(
         default_factory=lambda: {"type": "object", "additionalProperties": True},
         description="JSON Schema (draft 2020-12) of the arguments; an object.",
+        examples=[{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}],
     )
 
 
-class PythonSource(SpecSource):
-    """Tool specs from a Python object."""
+class PythonSource(SelectedSource):
+    """Tool specs from a Python object, or from what a callable returns."""
 
-    python: NotYet = Field(description="Specs from a Python object. Not supported yet.")
-    args: NotYet = Field(None, description="Arguments of the callable. Not supported yet.")
-    kwargs: NotYet = Field(None, description="Keyword arguments of the callable. Not supported yet.")
-    select: Given[JMESPath] = Field(None, description="JMESPath to the specs; the whole object by default.")
+    python: Reference = Field(
+        description="`pkg.module:attr`, `app:attr` or `server:attr` (the running objects); a callable is called "
+        "at boot, and awaited where it is a coroutine function. Makes the manifest as trusted as code.",
+        examples=["my_server.tools:TOOLS", "server:tool_specs"],
+    )
+    args: tuple[Any, ...] = Field((), description="Arguments of the callable.", examples=[["train"]])
+    kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Keyword arguments of the callable.", examples=[{"split": "train"}]
+    )
 
 
 class SessionSource(SpecSource):
@@ -185,9 +192,67 @@ ToolSource = Annotated[
     Discriminator(
         _source_kind,
         custom_error_type="no_source",
-        custom_error_message="a source has one of the keys file and name",
+        custom_error_message="a source has one of the keys file, python and name",
     ),
 ]
+
+
+class Overlay(Section):
+    """What a source may say besides where its specs are overlays."""
+
+    unmatched: Literal["error", "ignore"] = Field(
+        "error", description="A spec that names no harvested route: refuse the boot, or pass it over."
+    )
+
+
+class FileOverlay(FileSource, Overlay):
+    """Overlays from data files."""
+
+
+class PythonOverlay(PythonSource, Overlay):
+    """Overlays from a Python object."""
+
+
+class InlineOverlay(InlineSource, Overlay):
+    """One overlay written in the manifest."""
+
+
+OverlaySource = Annotated[
+    Annotated[FileOverlay, Tag("file")]
+    | Annotated[PythonOverlay, Tag("python")]
+    | Annotated[SessionSource, Tag("session")]
+    | Annotated[InlineOverlay, Tag("name")],
+    Discriminator(
+        _source_kind,
+        custom_error_type="no_source",
+        custom_error_message="a source has one of the keys file, python and name",
+    ),
+]
+
+
+class Routes(Section):
+    """Typed routes harvested from the app."""
+
+    include: tuple[RouteListEntry, ...] = Field(
+        (RouteEntry.model_validate({"match": "/**"}),),
+        description="Routes that become tools; every plain POST route by default, [] none.",
+        examples=[["/**"], ["/search", {"match": "/debug_*", "optional": True}]],
+        json_schema_extra={"default": ["/**"]},
+    )
+    exclude: tuple[RouteListEntry, ...] = Field(
+        (), description="Routes that stay HTTP-only; wins over include.", examples=[["/end_session"]]
+    )
+    unlisted: Literal["ignore", "error"] = Field(
+        "ignore", description="What a route that neither list matches means: nothing, or a refused boot."
+    )
+    naming: Literal["path", "function"] = Field(
+        "path", description="A tool's own name: its path without the leading slash, or its handler's name."
+    )
+    specs: tuple[OverlaySource, ...] = Field(
+        (),
+        description="Overlays: descriptions and schemas from data onto harvested routes, matched by name.",
+        examples=[[{"file": "data/example.jsonl", "select": "responses_create_params.tools[]"}]],
+    )
 
 
 class CatchAll(Section):
@@ -214,27 +279,75 @@ class Annotations(Section):
     openWorldHint: Given[Flag] = Field(None, description="true: the tool reaches outside its environment.")
 
 
+class ArgumentEntry(Section):
+    """Tailoring of one argument: how it is advertised, or what is sent in its place."""
+
+    description: Given[str] = Field(None, description="What the argument is, for the model.")
+    default: Any = Field(
+        None,
+        description="Advertised as the default, and sent where the client leaves the argument out; null counts.",
+        examples=["Paris"],
+    )
+    value: Any = Field(
+        None,
+        description="Always sent, and hidden from clients, who may not send it; null counts.",
+        examples=["metric"],
+    )
+    hidden: Flag = Field(
+        False, description="true: clients do not see the argument and may not send it; the route's default holds."
+    )
+    bind: NotYet = Field(None, description="Filled from the session. Not supported yet.")
+
+
 class ToolEntry(Section):
     """Tailoring of the tools that the key names."""
 
-    name: Given[str] = Field(None, description="Exposed name, `[A-Za-z0-9_-]{1,128}`; default: the own name.")
+    name: Given[str] = Field(
+        None,
+        description="Exposed name, `[A-Za-z0-9_-]{1,128}`; default: the own name.",
+        examples=["search_web"],
+    )
     title: Given[str] = Field(None, description="A display name for people.")
     description: Given[str] = Field(None, description="Overrides the handler's docstring and the spec's text.")
     input_schema: Annotated[
         str | dict[str, Any] | None,
         WithJsonSchema({"type": ["string", "object"]}),
         BeforeValidator(lambda value: _schema_or_file(value)),
-    ] = Field(None, description="A JSON Schema, or the file that holds it; replaces the derived one.")
-    output_schema: FalseOnly = Field(False, description="Advertise the response model. Only false so far.")
-    annotations: Given[Annotations] = Field(None, description="Hints for MCP clients.")
+    ] = Field(
+        None,
+        description="A JSON Schema, or the file that holds it; replaces the derived one.",
+        examples=["schemas/search.json"],
+    )
+    output_schema: Annotated[
+        bool | str | dict[str, Any] | None,
+        WithJsonSchema({"type": ["boolean", "string", "object"]}),
+        BeforeValidator(lambda value: value if isinstance(value, bool) else _schema_or_file(value)),
+    ] = Field(
+        None,
+        description="true: advertise the schema of the reply (the response model's, or the spec's own); or a "
+        "JSON Schema, or the file that holds it. false, the default: none.",
+        examples=[True, "schemas/found.json"],
+        json_schema_extra={"default": False},
+    )
+    annotations: Given[Annotations] = Field(
+        None, description="Hints about a tool's behaviour that MCP clients read."
+    )
     dispatch: Given[Dispatch] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
-    only_if: NotYet = Field(None, description="A condition over the instance's block. Not supported yet.")
+    only_if: Given[JMESPath] = Field(
+        None,
+        description="JMESPath over the instance's own block: the tool exists only where it holds.",
+        examples=["tavily_api_key"],
+    )
     optional: Flag = Field(False, description="true: no error where the app has no such tool.")
-    arguments: NotYet = Field(None, description="Tailoring of single arguments. Not supported yet.")
+    arguments: dict[str, ArgumentEntry] = Field(
+        default_factory=dict,
+        description="Tailoring of single arguments, by their names in the tool's schema.",
+        examples=[{"city": {"default": "Paris"}, "units": {"value": "metric"}}],
+    )
 
 
 def _schema_or_file(value: Any) -> Any:
-    if isinstance(value, (str, dict)):
+    if (value and isinstance(value, str)) or isinstance(value, dict):
         return value
     raise PydanticCustomError("schema_or_file", "expected a JSON Schema (a mapping) or the name of a file")
 
@@ -249,7 +362,9 @@ class AllowRule(Section):
         description="JMESPath over the seed body; the rule applies where it is true. Default: always.",
         examples=["verifier_metadata.level == 'easy'"],
     )
-    tools: Given[tuple[str, ...]] = Field(None, description="Globs over the names of the allowed tools.")
+    tools: Given[tuple[str, ...]] = Field(
+        None, description="Globs over the names of the allowed tools.", examples=[["search_*", "read"]]
+    )
     source: Given[
         Annotated[
             tuple[JMESPath, ...],
@@ -264,7 +379,9 @@ class AllowRule(Section):
     empty: Literal["next", "none"] = Field(
         "next", description="What an empty list means: the next rule, or no tools at all."
     )
-    deny: tuple[str, ...] = Field((), description="Globs taken away from what the rule allows.")
+    deny: tuple[str, ...] = Field(
+        (), description="Globs taken away from what the rule allows.", examples=[["delete_*"]]
+    )
     optional: Flag = Field(False, description="true: globs of this rule may match no tool.")
 
 
@@ -327,6 +444,7 @@ class Language(Section):
     skip_middleware: tuple[str, ...] = Field(
         (),
         description="Globs over dotted names of the app's middleware that direct calls leave out on purpose.",
+        examples=[["my_server.timing.*"]],
     )
     routes: Routes = Field(Routes(), description="Typed routes harvested from the app.")
     catch_all: tuple[CatchAll, ...] = Field(

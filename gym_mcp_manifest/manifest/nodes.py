@@ -36,7 +36,7 @@ class Document:
 
     source: SourceFile
     data: object
-    _root: Node | Place = field(repr=False, compare=False)
+    root: Node | Place = field(repr=False, compare=False)
 
     def span(self, path: tuple[str | int, ...], key: bool = False) -> Span:
         """The place of the value at `path`, or of its key; the nearest ancestor's where there is none.
@@ -44,7 +44,7 @@ class Document:
         The root's place is the first line. An alias is placed where it is used, the values in it where they
         are written. A list entry has no key of its own: its value's place is given.
         """
-        node = self._root
+        node = self.root
         place: Place = (0, 0, 0, len(self.source.line(1)))
         for step in path:
             if not isinstance(node, Node):

@@ -1,116 +1,220 @@
-"""Tool specs from data: every common form read into one record, gathered source by source."""
+"""Tool specs gathered source by source: those of dispatchers, and those that overlay harvested routes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.datafile import DataDocument, DataProblem, find_files, read_documents
 from gym_mcp_manifest.manifest.expressions import ExpressionFailed
 from gym_mcp_manifest.manifest.keys import Path as KeyPath
 from gym_mcp_manifest.manifest.loader import Manifest
-from gym_mcp_manifest.manifest.models import Annotations, CatchAll, FileSource, InlineSource
+from gym_mcp_manifest.manifest.models import (
+    CatchAll,
+    FileSource,
+    InlineSource,
+    PythonSource,
+    SelectedSource,
+    SessionSource,
+    SpecSource,
+)
 from gym_mcp_manifest.manifest.patterns import name_matches
-from gym_mcp_manifest.manifest.schemas import PERMISSIVE, schema_findings
+from gym_mcp_manifest.manifest.toolspec import NoSpec, ToolSpec, read_spec
 
-__all__ = ["SpecSet", "ToolSpec", "check_specs", "gather_specs"]
+__all__ = ["OverlaySpecs", "Resolve", "SpecSet", "gather_specs"]
+
+#: Gives what a `python:` source refers to, called where it is a callable; a ValueError says why it cannot.
+Resolve = Callable[[PythonSource], Any]
+
+_SCHEMA_KEYS = ("input_schema", "output_schema")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """One tool as data describe it."""
+class OverlaySpecs:
+    """The specs of one source of `routes.specs`; `must_match` where each has to name a harvested route."""
 
-    name: str
-    description: str | None
-    input_schema: Mapping[str, Any]
-    span: Span | None
-    title: str | None = None
-    annotations: Mapping[str, Any] | None = None
-
-    def says_the_same(self, other: ToolSpec) -> bool:
-        """Whether two specs of one name describe the same tool."""
-        mine = (self.description, self.input_schema, self.title, self.annotations)
-        return mine == (other.description, other.input_schema, other.title, other.annotations)
+    specs: tuple[ToolSpec, ...]
+    must_match: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SpecSet:
-    """The specs of every `catch_all` entry, the schema files of `tools`, and what was wrong with them."""
+    """All that data say: specs by `catch_all` entry and by overlay source, schema files, and what was wrong.
+
+    `schemas` holds what the files named under `tools` contain, by the key of `tools` and the field.
+    """
 
     catch_all: tuple[tuple[ToolSpec, ...], ...] = ()
-    schemas: Mapping[str, Mapping[str, Any]] | None = None
+    overlays: tuple[OverlaySpecs, ...] = ()
+    schemas: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     found: tuple[Diagnostic, ...] = ()
 
 
-def gather_specs(manifest: Manifest, folder: Path | None = None) -> SpecSet:
-    """Read every data file that the manifest names; findings are returned, never raised."""
-    base = folder or manifest.folder or Path.cwd()
-    found: list[Diagnostic] = []
-    entries = tuple(
-        _entry_specs(entry, ("catch_all", index), manifest, base, found)
-        for index, entry in enumerate(manifest.language.catch_all)
+def gather_specs(manifest: Manifest, folder: Path | None = None, resolve: Resolve | None = None) -> SpecSet:
+    """Read every source that the manifest names; findings are returned, never raised.
+
+    Without `resolve` no code is run: `python:` sources give nothing then.
+    """
+    reader = _Reader(manifest, folder or manifest.folder or Path.cwd(), resolve)
+    language = manifest.language
+    entries = tuple(reader.entry(entry, ("catch_all", n)) for n, entry in enumerate(language.catch_all))
+    overlays = tuple(
+        OverlaySpecs(tuple(reader.united((source,), ("routes", "specs"), n)), source.unmatched == "error")
+        for n, source in enumerate(language.routes.specs)
+        if not isinstance(source, SessionSource)
     )
-    schemas: dict[str, Mapping[str, Any]] = {}
-    for key, tool in manifest.language.tools.items():
-        if isinstance(tool.input_schema, str):
-            path: KeyPath = ("tools", key, "input_schema")
+    schemas = {
+        (key, name): schema
+        for key, tool in language.tools.items()
+        for name in _SCHEMA_KEYS
+        if isinstance(written := getattr(tool, name), str)
+        and (schema := reader.schema_file(written, ("tools", key, name))) is not None
+    }
+    return SpecSet(entries, overlays, schemas, tuple(reader.found))
+
+
+class _Reader:
+    """Reads the sources of one manifest; what is wrong with them gathers in `found`."""
+
+    def __init__(self, manifest: Manifest, folder: Path, resolve: Resolve | None) -> None:
+        self._manifest = manifest
+        self._folder = folder
+        self._resolve = resolve
+        self.found: list[Diagnostic] = []
+
+    def entry(self, entry: CatchAll, path: KeyPath) -> tuple[ToolSpec, ...]:
+        """The specs of a `catch_all` entry, each name once."""
+        return self.united(entry.tools, (*path, "tools"))
+
+    def united(self, sources: Iterable[SpecSource], path: KeyPath, first: int = 0) -> tuple[ToolSpec, ...]:
+        """The specs of the sources at `path`, counted from `first`; of one name the first."""
+        held: dict[str, ToolSpec] = {}
+        for index, source in enumerate(sources, first):
             try:
-                schemas[key] = _read_schema_file(tool.input_schema, base, path, manifest)
+                specs = self._specs(source, (*path, index))
             except DataProblem as problem:
-                found += problem.found
-    return SpecSet(entries, schemas, tuple(found))
-
-
-def check_specs(manifest: Manifest, folder: Path | None = None) -> Iterator[Diagnostic]:
-    """Findings about the data that a manifest names, schemas included, without any app."""
-    specs = gather_specs(manifest, folder)
-    yield from specs.found
-    for entry in specs.catch_all:
-        for spec in entry:
-            yield from schema_findings(spec.name, spec.input_schema, spec.span)
-    for key, tool in manifest.language.tools.items():
-        if isinstance(tool.input_schema, dict):
-            span = manifest.places.span(("tools", key, "input_schema"))
-            yield from schema_findings(key, tool.input_schema, span)
-
-
-def _read_schema_file(written: str, folder: Path, path: KeyPath, manifest: Manifest) -> Mapping[str, Any]:
-    """The JSON Schema that a file named by the manifest holds; DataProblem where there is none."""
-    for document in _documents((written,), folder, path, manifest):
-        if isinstance(document.value, dict):
-            return document.value
-        raise DataProblem(
-            Diagnostic(code="GMM209", message=f"{written!r} holds no JSON Schema object", span=document.span)
-        )
-    raise DataProblem(_absent(written, manifest, path))
-
-
-def _entry_specs(
-    entry: CatchAll, path: KeyPath, manifest: Manifest, folder: Path, found: list[Diagnostic]
-) -> tuple[ToolSpec, ...]:
-    held: dict[str, ToolSpec] = {}
-    for index, source in enumerate(entry.tools):
-        here = (*path, "tools", index)
-        try:
-            if isinstance(source, FileSource):
-                specs = _selected(source, here, manifest, folder)
-            elif isinstance(source, InlineSource):
-                span = manifest.places.span(here)
-                specs = [ToolSpec(source.name, source.description, source.input_schema, span)]
-            else:
+                absent = all(d.code == "GMM405" for d in problem.found)
+                self.found += () if source.optional and absent else problem.found
                 continue
+            keep_first = isinstance(source, SelectedSource) and source.on_conflict == "first"
+            self.found += _united(held, specs, keep_first)
+        return tuple(held.values())
+
+    def schema_file(self, written: str, path: KeyPath) -> Mapping[str, Any] | None:
+        """The JSON Schema in a file; None where there is none, with its finding."""
+        try:
+            for document in self._documents((written,), path):
+                if isinstance(document.value, dict):
+                    return document.value
+                message = f"{written!r} holds no JSON Schema object"
+                raise DataProblem(Diagnostic(code="GMM209", message=message, span=document.span))
+            raise DataProblem(self._absent(written, path))
         except DataProblem as problem:
-            absent = all(d.code == "GMM405" for d in problem.found)
-            found += () if source.optional and absent else problem.found
-            continue
-        keep_first = isinstance(source, FileSource) and source.on_conflict == "first"
-        found += _united(held, specs, keep_first)
-    return tuple(held.values())
+            self.found += problem.found
+            return None
+
+    def _specs(self, source: SpecSource, path: KeyPath) -> list[ToolSpec]:
+        if isinstance(source, InlineSource):
+            given = "input_schema" in source.model_fields_set
+            schema = source.input_schema if given else None
+            place = self._span(path)
+            return [ToolSpec(source.name, place, source.description, schema, named_at=place)]
+        if isinstance(source, FileSource):
+            documents = self._documents(
+                source.file, (*path, "file"), source.exclude_files, optional=source.optional
+            )
+            return self._selected(source, documents, path)
+        if isinstance(source, PythonSource) and self._resolve is not None:
+            return self._selected(source, self._object(source, path, self._resolve), path)
+        return []
+
+    def _selected(
+        self, source: SelectedSource, documents: Iterable[DataDocument], path: KeyPath
+    ) -> list[ToolSpec]:
+        specs: list[ToolSpec] = []
+        known: dict[str, ToolSpec] = {}
+        for document in documents:
+            try:
+                chosen = source.select.search(document.value) if source.select else document.value
+            except ExpressionFailed as error:
+                message = f"`select: {source.select}` fails on {document.span}: {error}"
+                span = self._span((*path, "select"))
+                raise DataProblem(Diagnostic(code="GMM208", message=message, span=span)) from error
+            if chosen is None:
+                continue
+            rows = chosen if isinstance(chosen, list) else [chosen]
+            read = (_read(row, document, index, self._span(path)) for index, row in enumerate(rows))
+            specs += [_placed(spec, row, document, known) for spec, row in zip(read, rows, strict=True)]
+        self._check_globs(source, specs, path)
+        kept = [spec for spec in specs if _taken(source, spec.name)]
+        if not kept:
+            raise DataProblem(self._empty(source, path))
+        return kept
+
+    def _object(self, source: PythonSource, path: KeyPath, resolve: Resolve) -> Iterator[DataDocument]:
+        place = self._span((*path, "python"))
+        try:
+            yield DataDocument(resolve(source), place or Span(f"python: {source.python}"))
+        except ValueError as error:
+            message = f"`python: {source.python}` gives no specs: {error}"
+            raise DataProblem(Diagnostic(code="GMM406", message=message, span=place)) from error
+
+    def _documents(
+        self,
+        written: tuple[str, ...],
+        path: KeyPath,
+        except_globs: tuple[str, ...] = (),
+        *,
+        optional: bool = False,
+    ) -> Iterator[DataDocument]:
+        place = self._span(path)
+        for name in written:
+            anywhere = self._manifest.places.is_layered(path)
+            files = find_files(name, self._folder, place, except_globs=except_globs, anywhere=anywhere)
+            there = [file for file in files if _exists(file)]
+            if not there and not optional:
+                raise DataProblem(self._absent(name, path))
+            for file in there:
+                yield from read_documents(file, str(file), place)
+
+    def _check_globs(self, source: SelectedSource, specs: list[ToolSpec], path: KeyPath) -> None:
+        names = [spec.name for spec in specs]
+        if not names or source.optional:
+            return
+        idle = [
+            (key, index, glob)
+            for key, globs in (("include", source.include), ("exclude", source.exclude))
+            for index, glob in enumerate(globs)
+            if not any(name_matches(glob, name) for name in names)
+        ]
+        if idle:
+            raise DataProblem(*(self._idle(glob, names, (*path, key, index)) for key, index, glob in idle))
+
+    def _idle(self, glob: str, names: list[str], path: KeyPath) -> Diagnostic:
+        guess = nearest(glob, names)
+        hint = f"did you mean `{guess}`?" if guess else "see the names in the data"
+        message = f"`{glob}` matches no tool of this source"
+        return Diagnostic(code="GMM601", message=message, span=self._span(path), hint=hint)
+
+    def _absent(self, written: str, path: KeyPath) -> Diagnostic:
+        message = f"no data file matches {written!r}"
+        hint = "correct the path, which is relative to the manifest's folder"
+        if path[0] != "tools":
+            hint += ", or set `optional: true` on the source"
+        return Diagnostic(code="GMM405", message=message, span=self._span(path), hint=hint)
+
+    def _empty(self, source: SelectedSource, path: KeyPath) -> Diagnostic:
+        key = "file" if isinstance(source, FileSource) else "python"
+        written = ", ".join(source.file) if isinstance(source, FileSource) else str(getattr(source, key))
+        message = f"the source {written!r} gives no tool"
+        hint = "check `select`, `include` and `exclude`, or set `optional: true`"
+        return Diagnostic(code="GMM405", message=message, span=self._span((*path, key)), hint=hint)
+
+    def _span(self, path: KeyPath) -> Span | None:
+        return self._manifest.places.span(path)
 
 
 def _united(held: dict[str, ToolSpec], specs: Iterable[ToolSpec], keep_first: bool) -> Iterator[Diagnostic]:
@@ -122,53 +226,36 @@ def _united(held: dict[str, ToolSpec], specs: Iterable[ToolSpec], keep_first: bo
         clashing.add(spec.name)
         yield Diagnostic(
             code="GMM404",
-            message=f"the tool {spec.name!r} has two different specs in one catch_all entry",
+            message=f"the tool {spec.name!r} has two different specs in one entry",
             span=spec.span,
             hint="make the data agree, or write `on_conflict: first` on the source to keep the first",
             related=(("first described at", first.span),) if first.span else (),
         )
 
 
-def _selected(source: FileSource, path: KeyPath, manifest: Manifest, folder: Path) -> list[ToolSpec]:
-    specs: list[ToolSpec] = []
-    for document in _documents(
-        source.file, folder, (*path, "file"), manifest, source.exclude_files, optional=source.optional
-    ):
-        try:
-            chosen = source.select.search(document.value) if source.select else document.value
-        except ExpressionFailed as error:
-            span = manifest.places.span((*path, "select"))
-            message = f"`select: {source.select}` fails on {document.span}: {error}"
-            raise DataProblem(Diagnostic(code="GMM208", message=message, span=span)) from error
-        if chosen is None:
-            continue
-        rows = chosen if isinstance(chosen, list) else [chosen]
-        specs += [_read_spec(row, document, index) for index, row in enumerate(rows)]
-    _check_globs(source, specs, path, manifest)
-    kept = [spec for spec in specs if _taken(source, spec.name)]
-    if not kept:
-        raise DataProblem(_empty(source, path, manifest))
-    return kept
+def _read(row: Any, document: DataDocument, index: int, named_at: Span | None) -> ToolSpec:
+    try:
+        return read_spec(row, f"spec {index + 1} of the selection", document.span, named_at)
+    except NoSpec as error:
+        hint = (
+            "point `select` at a list of objects with `name` and `parameters` (or `input_schema`, `inputSchema`)"
+        )
+        pointer = document.pointer_to(row)
+        message = f"{error} (at {pointer})" if pointer else str(error)
+        place = document.place_of(row)
+        raise DataProblem(Diagnostic(code="GMM403", message=message, span=place, hint=hint)) from error
 
 
-def _documents(
-    written: tuple[str, ...],
-    folder: Path,
-    path: KeyPath,
-    manifest: Manifest,
-    except_globs: tuple[str, ...] = (),
-    *,
-    optional: bool = False,
-) -> Iterator[DataDocument]:
-    place = manifest.places.span(path)
-    for name in written:
-        anywhere = manifest.places.is_layered(path)
-        files = find_files(name, folder, place, except_globs=except_globs, anywhere=anywhere)
-        there = [file for file in files if _exists(file)]
-        if not there and not optional:
-            raise DataProblem(_absent(name, manifest, path))
-        for file in there:
-            yield from read_documents(file, str(file))
+def _placed(spec: ToolSpec, row: Any, document: DataDocument, known: dict[str, ToolSpec]) -> ToolSpec:
+    """The spec with its own place in the document, or the first that says the same under its name.
+
+    Rows of data that repeat the specs of those before them are then neither searched for places nor kept.
+    """
+    first = known.get(spec.name)
+    if first is not None and first.says_the_same(spec):
+        return first
+    placed = replace(spec, span=document.place_of(row))
+    return known.setdefault(spec.name, placed) if first is None else placed
 
 
 def _exists(file: Path) -> bool:
@@ -178,83 +265,6 @@ def _exists(file: Path) -> bool:
         return True
 
 
-def _read_spec(row: Any, document: DataDocument, index: int) -> ToolSpec:
-    place, which = document.span, f"spec {index + 1} of the selection"
-    if not isinstance(row, dict):
-        raise DataProblem(_no_spec(f"{which} is no tool spec but {type(row).__name__}", place))
-    body = row["function"] if isinstance(row.get("function"), dict) else row
-    name = body.get("name")
-    if not isinstance(name, str) or not name:
-        raise DataProblem(_no_spec(f"{which} has no `name`", place))
-    description = body.get("description")
-    if description is not None and not isinstance(description, str):
-        raise DataProblem(_no_spec(f"the description of {name!r} is no text", place))
-    title, annotations = body.get("title"), body.get("annotations")
-    if title is not None and not isinstance(title, str):
-        raise DataProblem(_no_spec(f"the title of {name!r} is no text", place))
-    try:
-        Annotations.model_validate(_known_hints(annotations))
-    except ValidationError as error:
-        raise DataProblem(_no_spec(f"the annotations of {name!r} are no hints of MCP", place)) from error
-    return ToolSpec(name, description, _schema_of(body, name, place), place, title, annotations)
-
-
-def _known_hints(annotations: Any) -> Any:
-    if not isinstance(annotations, dict):
-        return annotations if annotations is not None else {}
-    return {key: annotations[key] for key in Annotations.model_fields if annotations.get(key) is not None}
-
-
-def _schema_of(body: Mapping[str, Any], name: str, place: Span) -> Mapping[str, Any]:
-    schemas = [body[key] for key in ("parameters", "input_schema", "inputSchema") if body.get(key) is not None]
-    if not schemas:
-        return PERMISSIVE
-    if any(schema != schemas[0] for schema in schemas):
-        raise DataProblem(_no_spec(f"{name!r} has two different schemas", place))
-    if not isinstance(schemas[0], dict):
-        raise DataProblem(_no_spec(f"the schema of {name!r} is no object", place))
-    return schemas[0]
-
-
-def _taken(source: FileSource, name: str) -> bool:
+def _taken(source: SelectedSource, name: str) -> bool:
     wanted = any(name_matches(glob, name) for glob in source.include)
     return wanted and not any(name_matches(glob, name) for glob in source.exclude)
-
-
-def _check_globs(source: FileSource, specs: list[ToolSpec], path: KeyPath, manifest: Manifest) -> None:
-    names = [spec.name for spec in specs]
-    if not names:
-        return
-    idle = [
-        (key, index, glob)
-        for key, globs in (("include", source.include), ("exclude", source.exclude))
-        for index, glob in enumerate(globs)
-        if not any(name_matches(glob, name) for name in names)
-    ]
-    if idle and not source.optional:
-        raise DataProblem(*(_idle(glob, names, (*path, key, index), manifest) for key, index, glob in idle))
-
-
-def _idle(glob: str, names: list[str], path: KeyPath, manifest: Manifest) -> Diagnostic:
-    guess = nearest(glob, names)
-    hint = f"did you mean `{guess}`?" if guess else "see the names in the data file"
-    span = manifest.places.span(path)
-    return Diagnostic(code="GMM601", message=f"`{glob}` matches no tool of this source", span=span, hint=hint)
-
-
-def _no_spec(reason: str, place: Span) -> Diagnostic:
-    hint = "point `select` at a list of objects with `name` and `parameters` (or `input_schema`, `inputSchema`)"
-    return Diagnostic(code="GMM403", message=reason, span=place, hint=hint)
-
-
-def _absent(written: str, manifest: Manifest, path: KeyPath) -> Diagnostic:
-    message = f"no data file matches {written!r}"
-    hint = "correct the path, which is relative to the manifest's folder, or set `optional: true` on the source"
-    return Diagnostic(code="GMM405", message=message, span=manifest.places.span(path), hint=hint)
-
-
-def _empty(source: FileSource, path: KeyPath, manifest: Manifest) -> Diagnostic:
-    files = ", ".join(source.file)
-    message = f"the source {files!r} gives no tool"
-    hint = "check `select`, `include` and `exclude`, or set `optional: true`"
-    return Diagnostic(code="GMM405", message=message, span=manifest.places.span(path), hint=hint)

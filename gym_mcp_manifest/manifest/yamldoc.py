@@ -43,6 +43,16 @@ def parse_document(
     found = find_characters(source, _UNWANTED)
     if found:
         return None, found
+    document, found = _parse(source, loader)
+    if not found:
+        return document, ()
+    # Most files need no advice, and what is not imported costs nothing.
+    from gym_mcp_manifest.manifest.quoting import with_quotes
+
+    return document, tuple(with_quotes(d, source) for d in found)
+
+
+def _parse(source: SourceFile, loader: Loader | None) -> tuple[Document | None, tuple[Diagnostic, ...]]:
     if _LIBYAML is not None and loader != "python" and not _HEADER_COMMENT.search(source.text):
         try:
             return Builder(source, trusted=False).build(_LIBYAML(source.text))

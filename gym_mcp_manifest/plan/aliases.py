@@ -52,7 +52,7 @@ def build_aliases(
     table = {exposed: own for own, exposed in pairs}
     candidates: dict[str, dict[str, None]] = {}
     for own, exposed in pairs:
-        for alias in (own, *agent_side_names(names, server, exposed)):
+        for alias in (own, *(alias for _, alias in agent_side_names(names, server, exposed))):
             if table.get(alias) != own:
                 candidates.setdefault(alias, {})[own] = None
     for taken, owner in [*table.items(), *((name, name) for name in others if name not in table)]:
@@ -63,14 +63,20 @@ def build_aliases(
     return AliasTable(table, ambiguous)
 
 
-def agent_side_names(names: Names, server: str, tool: str) -> Iterator[str]:
-    """Every name that the configured agents and patterns give a tool, the server's name in all its spellings."""
-    forms = [(form, agent == "hermes") for agent in names.agents for form in _FORMS[agent]]
-    forms += [(form, False) for form in names.patterns]
-    for form, flattens_tools in dict.fromkeys(forms):
+def agent_side_names(names: Names, server: str, tool: str) -> Iterator[tuple[str, str]]:
+    """Every name that the configured agents and patterns give a tool, the server's name in all its spellings.
+
+    Each stands behind the agent, or the pattern, that gives it.
+    """
+    forms: list[tuple[str, str, bool]]
+    forms = [(agent, form, agent == "hermes") for agent in names.agents for form in _FORMS[agent]]
+    forms += [(form, form, False) for form in names.patterns]
+    first = {(form, flattens): agent for agent, form, flattens in reversed(forms)}
+    for form, flattens_tools in dict.fromkeys((form, flattens) for _, form, flattens in forms):
+        agent = first[form, flattens_tools]
         for server_spelling in _spellings(server):
             for tool_spelling in _spellings(tool) if flattens_tools else (tool,):
-                yield form.replace("{tool}", tool_spelling).replace("{server}", server_spelling)
+                yield agent, form.replace("{tool}", tool_spelling).replace("{server}", server_spelling)
 
 
 def _spellings(name: str) -> tuple[str, ...]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from gym_mcp_manifest.diagnostics import Diagnostic, sorted_diagnostics
-from gym_mcp_manifest.plan.aliases import build_aliases
+from gym_mcp_manifest.diagnostics import CODES, Diagnostic, sorted_diagnostics
+from gym_mcp_manifest.manifest.ignores import silenced
+from gym_mcp_manifest.manifest.lint import tool_lint
+from gym_mcp_manifest.manifest.loader import Manifest
+from gym_mcp_manifest.manifest.tailoring import Subject, unmatched_entries
+from gym_mcp_manifest.plan.aliases import AliasTable, build_aliases
 from gym_mcp_manifest.plan.candidates import candidates, own_name
 from gym_mcp_manifest.plan.claims import Claims, claim_routes
 from gym_mcp_manifest.plan.guards import app_findings, middleware_findings, rule_findings
 from gym_mcp_manifest.plan.inputs import PlanInputs
 from gym_mcp_manifest.plan.judge import Judgement, judge
-from gym_mcp_manifest.plan.lint import lint_findings
+from gym_mcp_manifest.plan.lint import name_lint
+from gym_mcp_manifest.plan.overlays import unmatched_overlays
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, Excluded, ExposurePlan, Refused, Tool
-from gym_mcp_manifest.plan.tailor import unmatched_entries
 
 __all__ = ["build_plan"]
 
@@ -37,10 +41,15 @@ def build_plan(inputs: PlanInputs) -> ExposurePlan:
         own_name(r, inputs) for r in inputs.routes if r.kind == "plain" and own_name(r, inputs) not in exposed
     ]
     aliases = build_aliases(language.names, inputs.server_name, pairs, others)
-    lint = lint_findings(inputs.manifest, inputs.server_name, tools, aliases)
+    told = [judgement.advertised for judgement in judgements if judgement.advertised is not None]
+    collisions = tuple(_collisions(judgements))
+    lint = (
+        *name_lint(language.names, inputs.server_name, told, AliasTable() if collisions else aliases),
+        *tool_lint(told),
+    )
     found: tuple[_Finding, ...] = (
         *((judgement.candidate.subject, d) for judgement in judgements for d in judgement.found),
-        *_collisions(judgements),
+        *collisions,
         *((str(d.span or "the app"), d) for d in (*_findings(inputs, claims, judgements), *lint)),
     )
     refused = [
@@ -51,24 +60,45 @@ def build_plan(inputs: PlanInputs) -> ExposurePlan:
         on=True,
         language=language,
         tools=tools,
-        excluded=tuple(claims.excluded),
+        excluded=(*claims.excluded, *(j.excluded for j in judgements if j.excluded is not None)),
         refused=tuple(dict.fromkeys(refused)),
-        diagnostics=sorted_diagnostics(d for _, d in found),
+        diagnostics=_kept(inputs.manifest, [d for _, d in found]),
         aliases=aliases,
     )
+
+
+def _kept(manifest: Manifest, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """All findings with those about the manifest's text, without what its comments silence."""
+    every = sorted_diagnostics((*found, *manifest.warnings))
+    document = manifest.places.document
+    if document is None:
+        return every
+    return sorted_diagnostics(silenced(every, document.source, frozenset(CODES)))
 
 
 def _findings(inputs: PlanInputs, claims: Claims, judgements: tuple[Judgement, ...]) -> Iterator[Diagnostic]:
     """Findings about the data, the lists, the keys and the app; refused tools count as there."""
     yield from inputs.specs.found
     yield from claims.found
-    known = [(j.candidate.own_name, j.candidate.route_label) for j in judgements]
-    yield from unmatched_entries(inputs.manifest, known, _withheld(claims, inputs))
+    subjects = [_subject(judgement) for judgement in judgements]
+    yield from unmatched_entries(inputs.manifest, subjects, _withheld(claims, inputs))
+    yield from unmatched_overlays(inputs.specs, _overlayable(inputs, judgements))
     yield from app_findings(inputs.manifest, inputs.routes)
     if judgements:
         yield from middleware_findings(inputs.manifest, inputs.middleware, settled=inputs.settled)
         names = {name: None for j in judgements for name in (j.candidate.own_name, j.name)}
         yield from rule_findings(inputs.manifest, tuple(names))
+
+
+def _subject(judgement: Judgement) -> Subject:
+    candidate = judgement.candidate
+    return Subject(candidate.own_name, judgement.name, candidate.route_label, judgement.arguments)
+
+
+def _overlayable(inputs: PlanInputs, judgements: tuple[Judgement, ...]) -> Iterator[str]:
+    """The names by which overlays may know a harvested route: every route's own, every tool's exposed one."""
+    yield from (own_name(route, inputs) for route in inputs.routes if route.kind != "foreign")
+    yield from (judgement.name for judgement in judgements if judgement.candidate.source == "route")
 
 
 def _collisions(judgements: tuple[Judgement, ...]) -> Iterator[_Finding]:

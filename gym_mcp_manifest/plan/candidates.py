@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gym_mcp_manifest.diagnostics import Span
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE
 from gym_mcp_manifest.plan.claims import Claims
 from gym_mcp_manifest.plan.inputs import PlanInputs
 from gym_mcp_manifest.routes.harvest import HarvestedRoute
 
-__all__ = ["Candidate", "candidates", "own_name"]
+__all__ = ["SPEC_FIELDS", "Candidate", "candidates", "own_name"]
+
+#: What a spec, an overlay or a handler may say about a tool.
+SPEC_FIELDS = ("title", "description", "input_schema", "output_schema", "annotations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,9 @@ class Candidate:
     input_schema: Mapping[str, Any] | None = None
     title: str | None = None
     annotations: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    #: Where each of SPEC_FIELDS that is said is written.
+    origins: Mapping[str, Span | None] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
@@ -57,6 +64,8 @@ def candidates(inputs: PlanInputs, claims: Claims) -> Iterator[Candidate]:
             claim_span=span,
             description=route.description,
             input_schema=route.input_schema,
+            output_schema=route.output_schema,
+            origins=dict.fromkeys(SPEC_FIELDS, route.handler),
         )
     for index in sorted(claims.dispatchers):
         route = claims.dispatchers[index]
@@ -68,11 +77,13 @@ def candidates(inputs: PlanInputs, claims: Claims) -> Iterator[Candidate]:
                 source="catch_all",
                 reason=f"`catch_all[{index}]` on {route.label}",
                 span=spec.span,
-                claim_span=inputs.manifest.places.span(("catch_all", index)),
+                claim_span=spec.named_at,
                 description=spec.description,
-                input_schema=spec.input_schema,
+                input_schema=spec.input_schema if spec.input_schema is not None else PERMISSIVE,
                 title=spec.title,
                 annotations=spec.annotations,
+                output_schema=spec.output_schema,
+                origins=dict.fromkeys(SPEC_FIELDS, spec.span),
             )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.models import CatchAll, RouteEntry
-from gym_mcp_manifest.plan.records import RESERVED_NAMES, Excluded
-from gym_mcp_manifest.plan.tailor import spelled_routes
+from gym_mcp_manifest.manifest.tailoring import spelled_routes
+from gym_mcp_manifest.manifest.toolnames import RESERVED_NAMES
+from gym_mcp_manifest.plan.records import Excluded
 from gym_mcp_manifest.routes.harvest import HarvestedRoute
 
 __all__ = ["Claims", "claim_routes", "is_reserved"]
@@ -77,6 +78,7 @@ def _leave_out(manifest: Manifest, route: HarvestedRoute, claims: Claims) -> Non
                 code="GMM609",
                 severity="warning",
                 message=f"{route.label} looks like a dispatcher, but no `catch_all` entry is for it",
+                span=route.handler,
                 hint=_dispatcher_hint(route),
             )
         )

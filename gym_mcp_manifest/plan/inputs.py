@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.specs import SpecSet
@@ -27,3 +29,5 @@ class PlanInputs:
     specs: SpecSet = field(default_factory=SpecSet)
     middleware: tuple[InstalledMiddleware, ...] = ()
     settled: bool = True
+    #: The instance's own block, over which `only_if` is asked; it may hold secrets.
+    block: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -10,17 +10,31 @@ from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
 from gym_mcp_manifest.manifest.models import Language
 from gym_mcp_manifest.plan.aliases import AliasTable
 
-__all__ = ["ADVICE_TO_TURN_ON", "RESERVED_NAMES", "Excluded", "ExposurePlan", "Refused", "Tool"]
-
-#: Names of the harness's own routes; never tools.
-RESERVED_NAMES = frozenset({"verify", "seed_session", "close_session", "aggregate_metrics", "mcp"})
+__all__ = ["ADVICE_TO_TURN_ON", "Arguments", "Excluded", "ExposurePlan", "Refused", "Tool"]
 
 ADVICE_TO_TURN_ON = "set `expose_tools_over_mcp: true` in the instance's configuration"
 
 
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What becomes of a tool's arguments between client and route.
+
+    `defaults` are sent where the client leaves them out, `fixed` always; `withheld` are the names that no client
+    may send: those of fixed and of hidden arguments, in every spelling that the route takes.
+    """
+
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    withheld: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One exposed tool: how it is advertised and which request a call makes."""
+    """One exposed tool: how it is advertised and which request a call makes.
+
+    `wraps_reply` tells that the output schema describes the reply under the key `result`. `origins` says in
+    words where each value comes from, by field (`description`, `arguments.city`).
+    """
 
     own_name: str
     name: str
@@ -32,14 +46,18 @@ class Tool:
     title: str | None = None
     description: str | None = None
     annotations: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    wraps_reply: bool = False
+    arguments: Arguments = Arguments()
     dispatch: Literal["direct"] = "direct"
     reason: str = ""
     span: Span | None = None
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """A route that is no tool, and what decided so."""
+    """A route that is no tool, or a dispatcher's tool that this instance has not, and what decided so."""
 
     route: str
     reason: str

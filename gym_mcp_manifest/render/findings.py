@@ -1,36 +1,55 @@
-"""Findings for people (with the line and a caret) and for programs (versioned JSON)."""
+"""Findings for people (with their lines and carets) and for programs (versioned JSON)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from gym_mcp_manifest.diagnostics import CODES, Diagnostic, Span
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["FINDINGS_FORMAT", "counted", "findings_json", "findings_payload", "print_findings", "summary"]
 
 #: Version of the JSON form; it changes when a reader would have to.
 FINDINGS_FORMAT = 1
-_TAB = 4
 
 
-def print_findings(found: Iterable[Diagnostic], console: Console) -> None:
-    """Write every finding: place, code, message, the line with a caret, the help."""
-    for diagnostic in found:
-        console.print(_headline(diagnostic), soft_wrap=True, highlight=False)
-        for line in _snippet(diagnostic.span):
-            console.print(Text(line, style="dim"), soft_wrap=True)
-        for note, span in diagnostic.related:
-            console.print(Text(f"  note: {note} {span}", style="cyan"), soft_wrap=True)
-        if diagnostic.hint:
-            console.print(Text(f"  help: {diagnostic.hint}", style="green"), soft_wrap=True)
+def print_findings(
+    found: Iterable[Diagnostic], console: Console, sources: Mapping[str, bytes] | None = None
+) -> None:
+    """Write every finding: place, code, message, the lines with a caret, the related places, the help.
+
+    `sources` holds what cannot be read again, such as standard input, by the name in the findings.
+    """
+    # Rich is a fourth of the start of a program that most often finds nothing.
+    from rich.text import Text
+
+    from gym_mcp_manifest.render.snippets import printable, read_excerpts, snippet
+
+    found = tuple(found)
+    excerpts = read_excerpts((span for d in found for span in _spans(d)), sources)
+
+    def say(*parts: tuple[str, str]) -> None:
+        text = Text.assemble(*((printable(part), style) for part, style in parts))
+        console.print(text, soft_wrap=True, highlight=False)
+
+    def show(span: Span | None) -> None:
+        for line in snippet(span, excerpts) if span else ():
+            say((line, "dim"))
+
+    for d in found:
+        style = "bold red" if d.severity == "error" else "bold yellow"
+        place = f"{d.span}: " if d.span else ""
+        say((place, "bold"), (f"{d.severity}[{d.code}]", style), (f" {d.message}", ""))
+        show(d.span)
+        for note, span in d.related:
+            say((f"  note: {note} {span}", "cyan"))
+            show(span)
+        if d.hint:
+            say((f"  help: {d.hint}", "green"))
 
 
 def findings_payload(found: Iterable[Diagnostic]) -> list[dict[str, Any]]:
@@ -77,40 +96,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _headline(diagnostic: Diagnostic) -> Text:
-    style = "bold red" if diagnostic.severity == "error" else "bold yellow"
-    place = f"{diagnostic.span}: " if diagnostic.span else ""
-    return Text.assemble(
-        (place, "bold"), (f"{diagnostic.severity}[{diagnostic.code}]", style), f" {diagnostic.message}"
-    )
+def _spans(diagnostic: Diagnostic) -> Iterable[Span]:
+    first = (diagnostic.span,) if diagnostic.span else ()
+    return (*first, *(span for _, span in diagnostic.related))
 
 
 def _place(span: Span) -> dict[str, Any]:
     return {"file": span.file, "line": span.line or None, "column": span.column or None}
-
-
-def _snippet(span: Span | None) -> Iterator[str]:
-    if span is None or not span.line or not span.column:
-        return
-    lines = _lines(span.file)
-    if not 0 < span.line <= len(lines):
-        return
-    line = lines[span.line - 1]
-    if len(line) > 200:
-        return
-    number = str(span.line)
-    end = span.end_column if span.end_line == span.line and span.end_column > span.column else span.column + 1
-    before, under = line[: span.column - 1], line[span.column - 1 : end - 1]
-    yield f"  {number} | {line.expandtabs(_TAB)}"
-    pad = " " * cell_len(before.expandtabs(_TAB))
-    yield f"  {' ' * len(number)} | {pad}^{'~' * max(cell_len(under) - 1, 0)}"
-
-
-@lru_cache(maxsize=64)
-def _lines(file: str) -> list[str]:
-    try:
-        # In text mode exactly CR, LF and CR LF end a line, as for the places of findings.
-        with Path(file).open(encoding="utf-8-sig") as stream:
-            return [line.rstrip("\n") for line in stream]
-    except (OSError, UnicodeDecodeError):
-        return []

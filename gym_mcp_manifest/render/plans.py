@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gym_mcp_manifest.diagnostics import Span
+from gym_mcp_manifest.manifest.layers import Dropped
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
 from gym_mcp_manifest.render.findings import counted, findings_payload, print_findings
 
@@ -20,10 +21,13 @@ __all__ = ["PLAN_FORMAT", "plan_json", "print_plan"]
 PLAN_FORMAT = 1
 
 
-def print_plan(plan: ExposurePlan, console: Console, *, brief: bool = False) -> None:
+def print_plan(
+    plan: ExposurePlan, console: Console, *, brief: bool = False, dropped: Sequence[Dropped] = ()
+) -> None:
     """Write the verdict, what is exposed, what is not and why, what is refused, and every finding.
 
-    `brief` leaves out what is not exposed and, where the app would not boot, the tools.
+    `brief` leaves out what is not exposed and, where the app would not boot, the tools. `dropped` are the
+    entries of lists that a layer wrote anew.
     """
 
     def say(text: str, style: str = "") -> None:
@@ -47,6 +51,11 @@ def print_plan(plan: ExposurePlan, console: Console, *, brief: bool = False) -> 
     if plan.excluded and not brief:
         say("\nnot exposed:", "bold")
         _print_rows([(e.route, e.reason, _decided(e.span)) for e in plan.excluded], console)
+    if dropped:
+        say("\ndropped, since a layer wrote the list anew:", "bold")
+        _print_rows(
+            [(_dotted(drop), entry, f"by {drop.at}") for drop in dropped for entry in _gone(drop)], console
+        )
     if plan.refused:
         say("\nrefused:", "bold")
         _print_rows([(entry.subject, entry.diagnostic.code) for entry in plan.refused], console)
@@ -55,7 +64,7 @@ def print_plan(plan: ExposurePlan, console: Console, *, brief: bool = False) -> 
     print_findings(plan.diagnostics, console)
 
 
-def plan_json(plan: ExposurePlan) -> str:
+def plan_json(plan: ExposurePlan, dropped: Sequence[Dropped] = ()) -> str:
     """The whole plan as one JSON document, in the plan's own stable order."""
     payload: dict[str, Any] = {
         "format_version": PLAN_FORMAT,
@@ -66,6 +75,10 @@ def plan_json(plan: ExposurePlan) -> str:
         "excluded": [
             {"route": entry.route, "reason": entry.reason, "decided_at": _decided(entry.span)}
             for entry in plan.excluded
+        ],
+        "dropped": [
+            {"list": _dotted(drop), "entries": _gone(drop), "by": str(drop.at), "written_at": str(drop.before)}
+            for drop in dropped
         ],
         "refused": [
             {"subject": entry.subject, "reason": entry.reason, "code": entry.diagnostic.code}
@@ -110,6 +123,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
         "annotations": tool.annotations,
         "route": f"{tool.method} {tool.route}",
         "path": tool.path,
@@ -117,7 +131,19 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "source": tool.source,
         "reason": tool.reason,
         "decided_at": _decided(tool.span),
+        "origins": dict(sorted(tool.origins.items())),
     }
+
+
+def _dotted(drop: Dropped) -> str:
+    return ".".join(map(str, drop.path))
+
+
+def _gone(drop: Dropped) -> list[str]:
+    """The dropped entries by name; those of an instance, which may be secret, by number alone."""
+    return (
+        [f"entry {number}" for number, _ in enumerate(drop.entries, 1)] if drop.before.private else [*drop.entries]
+    )
 
 
 def _decided(span: Span | None) -> str:

@@ -1,17 +1,20 @@
-"""Input schemas as tools advertise them: an object at the root, whatever the body is made of."""
+"""Schemas as tools advertise them: an object at the root, whatever body and reply are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
-from pydantic import BaseModel
+from fastapi.routing import RouteContext
+from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form
 from gym_mcp_manifest.routes.bind import body_annotation, is_model_body
 
-__all__ = ["derive_input_schema"]
+__all__ = ["derive_input_schema", "derive_output_schema", "other_spellings"]
+
+_THINNING = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
 
 
 def derive_input_schema(dependant: Dependant) -> tuple[Mapping[str, Any] | None, str | None]:
@@ -28,8 +31,62 @@ def derive_input_schema(dependant: Dependant) -> tuple[Mapping[str, Any] | None,
     return {"type": "object", "properties": {}}, None
 
 
+def derive_output_schema(context: RouteContext) -> Mapping[str, Any] | None:
+    """The schema of the replies that FastAPI's response model lets through; None without such a model."""
+    if context.response_field is None:
+        return None
+    try:
+        adapter = TypeAdapter(context.response_model)
+        schema = adapter.json_schema(mode="serialization", by_alias=context.response_model_by_alias)
+    except Exception:  # a model may make its schema by code of its own, or none at all
+        return None
+    # What a reply may leave out cannot be required of it.
+    thinned = any(getattr(context, f"response_model_{key}") for key in _THINNING)
+    return _without_required(schema) if thinned else schema
+
+
+def other_spellings(dependant: Dependant) -> Mapping[str, tuple[str, ...]]:
+    """By an argument's name in the schema the further names under which the body model takes it."""
+    annotation = body_annotation(dependant)
+    if not is_model_body(annotation):
+        return {}
+    by_name = any(annotation.model_config.get(key) for key in ("populate_by_name", "validate_by_name"))
+    found = {}
+    for name, field in annotation.model_fields.items():
+        alias = field.validation_alias or field.alias
+        spellings = [*_alias_names(alias), *([name] if by_name or alias is None else [])]
+        advertised = spellings[0] if spellings else name
+        others = tuple(other for other in dict.fromkeys(spellings) if other != advertised)
+        if others:
+            found[advertised] = others
+    return found
+
+
+def _alias_names(alias: Any) -> Iterator[str]:
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    for choice in choices:
+        if isinstance(choice, AliasPath):
+            yield str(choice.path[0])
+        elif choice is not None:
+            yield choice
+
+
 def _model_schema(model: type[BaseModel]) -> tuple[Mapping[str, Any] | None, str | None]:
     try:
         return advertised_form(model.model_json_schema()), None
     except Exception as error:  # a model may make its schema by code of its own
         return None, f"no JSON Schema can be derived from {model.__name__}: {str(error).splitlines()[0]}"
+
+
+def _without_required(schema: Any) -> Any:
+    """The schema with nothing required of any object; properties may be called `required` themselves."""
+    if not isinstance(schema, dict):
+        return [_without_required(inner) for inner in schema] if isinstance(schema, list) else schema
+    names = ("properties", "$defs")
+    return {
+        key: {name: _without_required(part) for name, part in inner.items()}
+        if key in names and isinstance(inner, dict)
+        else _without_required(inner)
+        for key, inner in schema.items()
+        if key != "required"
+    }

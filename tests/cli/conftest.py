@@ -22,7 +22,11 @@ COMMAND = (sys.executable, "-m", "gym_mcp_manifest")
 CLEAN = {
     key: value
     for key, value in os.environ.items()
-    if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GYM_MCP_DEBUG", "GYM_MCP_SERVE_OPTIONS")
+    if key
+    not in (
+        *("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"),
+        *("GYM_MCP_DEBUG", "GYM_MCP_SERVE_OPTIONS"),
+    )
 }
 
 APP = '''
@@ -115,7 +119,7 @@ def run_here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
     kept, path = set(sys.modules), list(sys.path)
 
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GYM_MCP_DEBUG"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GYM_MCP_DEBUG"):
         monkeypatch.delenv(name, raising=False)
 
     def run_(*arguments: object, cwd: Path = ROOT) -> Ran:

@@ -19,7 +19,7 @@ from gym_mcp_manifest.version import __version__
 Run = Callable[..., Any]
 Start = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("validate", "plan", "serve", "call", "schema")
+COMMANDS = ("init", "validate", "plan", "explain", "serve", "call", "schema")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -89,6 +89,12 @@ def test_the_version_is_told(run_here: Run) -> None:
         ["serve", "manifests/weather", "--workers", "0"],
         ["serve", "manifests/weather", "--log-level", "loud"],
         ["schema", "extra"],
+        ["init"],
+        ["init", "manifests/weather", "--stdout", "-o", "x.yaml"],
+        ["explain"],
+        ["explain", "manifests/weather"],
+        ["explain", "manifests/weather", "--seed", "nowhere.json"],
+        ["explain", "manifests/weather", "--seed", "{"],
     ],
 )
 def test_wrong_usage_is_exit_code_2_with_a_pointer_to_the_help(arguments: list[str], run_here: Run) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,7 @@ def test_a_finding_shows_place_code_caret_and_help(write: Write, run_here: Run) 
     assert ran.code == 1
     assert ran.out.splitlines() == [
         f"{path}:3:3: error[GMM201] unknown key `exclud` in `routes`",
+        "  2 | routes:",
         "  3 |   exclud: [/a]",
         "    |   ^~~~~~",
         "  help: did you mean `exclude`? (keys of your own start with `x-`)",
@@ -49,7 +53,16 @@ def test_a_finding_shows_place_code_caret_and_help(write: Write, run_here: Run) 
 def test_a_second_place_is_shown_too(write: Write, run_here: Run) -> None:
     path = write("version: 1\nserver: {title: a, title: b}\n")
     ran = run_here("validate", path)
-    assert f"  note: first written at {path}:2:10" in ran.out or f"{path}:2:10" in ran.out
+    assert ran.out.splitlines()[:7] == [
+        f"{path}:2:20: error[GMM106] duplicate key `title`",
+        "  1 | version: 1",
+        "  2 | server: {title: a, title: b}",
+        "    |                    ^~~~~",
+        f"  note: first written here {path}:2:10",
+        "  1 | version: 1",
+        "  2 | server: {title: a, title: b}",
+    ]
+    assert ran.out.splitlines()[7] == "    |          ^~~~~"
 
 
 @pytest.mark.parametrize(
@@ -67,13 +80,61 @@ def test_the_caret_stands_under_its_text_behind_wide_characters_and_tabs(
     line: str, caret: str, write: Write, run_here: Run
 ) -> None:
     lines = run_here("validate", write(f"version: 1\n{line}\n")).out.splitlines()
-    assert lines[2] == caret.replace("    |", f"  {' ' * len(lines[1].split('|')[0].strip())} |")
+    assert lines[3] == caret
 
 
-def test_a_line_that_is_too_long_to_show_has_no_caret(write: Write, run_here: Run) -> None:
-    ran = run_here("validate", write(f"version: 1\nserver: {{x-a: {'a' * 300}, titel: x}}\n"))
-    assert "GMM201" in ran.out
-    assert "^" not in ran.out
+@pytest.mark.parametrize(
+    ("before", "behind"), [(300, 0), (0, 300), (300, 300), (5000, 5000), (185, 0), (61, 200), (60, 200)]
+)
+def test_a_long_line_is_shortened_around_the_caret(before: int, behind: int, write: Write, run_here: Run) -> None:
+    line = f"server: {{x-a: {'一' * before}, titel: x, x-b: {'b' * behind}}}"
+    shown, caret = run_here("validate", write(f"version: 1\n{line}\n")).out.splitlines()[2:4]
+    text = shown.removeprefix("  2 | ")
+    assert len(text) <= 200
+    assert (text.startswith("…"), text.endswith("…")) == (
+        not line.startswith(text[:9]),
+        not line.endswith(text[-9:]),
+    )
+    # A wide character takes two cells of a terminal, and two places in the line of the caret.
+    under = caret.removeprefix("    | ").index("^")
+    cells = "".join(letter * (2 if letter == "一" else 1) for letter in text)
+    assert cells[under : under + 5] == "titel"
+    assert caret.endswith("^~~~~")
+
+
+def test_the_line_before_is_shown_where_there_is_one_with_text(write: Write, run_here: Run) -> None:
+    first = run_here("validate", write("routs: {}\nversion: 1\n")).out.splitlines()
+    assert first[1:3] == ["  1 | routs: {}", "    | ^~~~~"]
+    behind_a_gap = run_here("validate", write("version: 1\n\nrouts: {}\n")).out.splitlines()
+    assert behind_a_gap[1:3] == ["  3 | routs: {}", "    | ^~~~~"]
+    tenth = run_here("validate", write("version: 1\n" + "\n" * 7 + "x-a: 1\nrouts: {}\n")).out.splitlines()
+    assert tenth[1:4] == ["   9 | x-a: 1", "  10 | routs: {}", "     | ^~~~~"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_an_editor(end: str, run_here: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.yaml"
+    path.write_bytes(end.join(["version: 1", "x-a: \u00a0\u2003x", "routs: {}", ""]).encode())
+    assert run_here("validate", path).out.splitlines()[2:4] == ["  3 | routs: {}", "    | ^~~~~"]
+
+
+def test_nothing_in_a_file_or_a_message_steers_the_terminal(run_here: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.yaml"
+    path.write_bytes(b'version: 1\n"\\e[31mred": 1\nserver: {"title\\u202e": "\xe2\x80\xae"}\n')
+    out = run_here("validate", path).out
+    assert "GMM201" in out
+    assert not {"\x1b", "\u202e"} & set(out)
+    path.write_bytes(b"version: 1\nx-a: \x1b[31m\n")
+    assert "\x1b" not in run_here("validate", path).out
+
+
+def test_a_byte_that_is_not_utf_8_is_shown_in_its_line(run_here: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.yaml"
+    path.write_bytes("version: 1\nserver: {title: Caf\u00e9}\n".encode("latin-1"))
+    lines = run_here("validate", path).out.splitlines()
+    assert "GMM102" in lines[0]
+    assert lines[2].startswith("  2 | server: {title: Caf")
+    assert lines[3] == "    |" + " " * 20 + "^"
 
 
 def test_folders_and_several_files_are_checked_and_all_is_sorted(
@@ -95,6 +156,52 @@ def test_the_default_is_the_manifest_of_the_current_folder(write: Write, run_her
     assert "mcp.yaml:2:1: error[GMM201]" in run_here("validate", cwd=tmp_path).out
 
 
+def test_without_any_manifest_it_is_said_what_to_do(run_here: Run, tmp_path: Path) -> None:
+    ran = run_here("validate", cwd=tmp_path)
+    assert (ran.code, ran.out.splitlines()) == (
+        1,
+        [
+            "mcp.yaml: error[GMM101] this folder holds no mcp.yaml",
+            "  help: name a manifest or its folder: `gym-mcp validate PATH`; `-` reads standard input",
+        ],
+    )
+    (tmp_path / "mcp.yml").write_text("version: 1")
+    assert "help: rename `mcp.yml` to `mcp.yaml`" in run_here("validate", cwd=tmp_path).out
+
+
+def test_a_folder_without_a_manifest_is_named_as_given(run_here: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    ran = run_here("validate", "./folder", cwd=tmp_path)
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        1,
+        "./folder/mcp.yaml: error[GMM101] the folder holds no mcp.yaml",
+    )
+
+
+def test_manifests_below_a_folder_are_found_but_none_of_others_projects(
+    write: Write, run_here: Run, tmp_path: Path
+) -> None:
+    for name in ("mcp.yaml", "b/deep/mcp.yaml", "a/mcp.yml", ".hidden/mcp.yaml", "node_modules/x/mcp.yaml"):
+        write("version: 1\nrouts: {}", name)
+    write("version: 1\nrouts: {}", "env/lib/mcp.yaml")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    ran = run_here("validate", "--recursive", cwd=tmp_path)
+    places = [line.partition(": ")[0] for line in ran.out.splitlines() if "error[" in line]
+    assert places == ["a/mcp.yml:2:1", "b/deep/mcp.yaml:2:1", "mcp.yaml:2:1"]
+    assert ran.code == 1
+    (tmp_path / "empty").mkdir()
+    ran = run_here("validate", "-r", "empty", cwd=tmp_path)
+    assert (ran.code, "GMM101" in ran.out) == (1, True)
+
+
+def test_files_are_shown_as_given_and_checked_once(write: Write, run_here: Run, tmp_path: Path) -> None:
+    write("version: 1\nrouts: {}", "a/mcp.yaml")
+    ran = run_here("validate", "./a/mcp.yaml", "a", "./a/mcp.yaml", cwd=tmp_path)
+    heads = [line.split(" ")[0] for line in ran.out.splitlines() if "error[" in line]
+    assert heads == ["./a/mcp.yaml:2:1:", "a/mcp.yaml:2:1:"]
+    assert "2 files checked" in ran.err
+
+
 @pytest.mark.parametrize("name", ["missing.yaml", "missing/", "folder"])
 def test_a_file_that_cannot_be_read_is_a_finding(name: str, run_here: Run, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
@@ -105,12 +212,17 @@ def test_a_file_that_cannot_be_read_is_a_finding(name: str, run_here: Run, tmp_p
 def test_standard_input_is_a_file_called_so(run: Run, write: Write, tmp_path: Path) -> None:
     ran = run("validate", "-", stdin="version: 1\nrouts: {}\n")
     assert ran.code == 1
-    assert "<stdin>:2:1: error[GMM201]" in ran.out
+    assert ran.out.splitlines()[:4] == [
+        "<stdin>:2:1: error[GMM201] unknown key `routs` in the manifest",
+        "  1 | version: 1",
+        "  2 | routs: {}",
+        "    | ^~~~~",
+    ]
     text = "version: 1\ncatch_all: [{tools: [{file: data/tools.json}]}]\n"
     assert run("validate", "-", stdin=text).code == 0
     write("[{}]", "data/tools.json")
     ran = run("validate", "-", "--data", tmp_path, stdin=text)
-    assert (ran.code, f"{tmp_path}/data/tools.json:1:1: error[GMM403]" in ran.out) == (1, True)
+    assert (ran.code, f"{tmp_path}/data/tools.json:1:2: error[GMM403]" in ran.out) == (1, True)
 
 
 def test_data_may_lie_elsewhere_for_files_too(write: Write, run_here: Run, tmp_path: Path) -> None:
@@ -119,7 +231,7 @@ def test_data_may_lie_elsewhere_for_files_too(write: Write, run_here: Run, tmp_p
     write("[{}]", "server/data/tools.json")
     assert "GMM405" in run_here("validate", path).out
     ran = run_here("validate", path, "--data", tmp_path / "server")
-    assert (ran.code, f"{tmp_path}/server/data/tools.json:1:1: error[GMM403]" in ran.out) == (1, True)
+    assert (ran.code, f"{tmp_path}/server/data/tools.json:1:2: error[GMM403]" in ran.out) == (1, True)
     write('[{"name": "a"}]', "server/data/tools.json")
     assert run_here("validate", tmp_path / "catalogue", "--data", tmp_path / "server").code == 0
 
@@ -202,20 +314,49 @@ def test_markup_in_messages_is_text(write: Write, run_here: Run) -> None:
     assert "[bold]" in ran.out
 
 
-def test_neither_fastapi_nor_the_sdk_nor_hydra_is_needed(write: Write) -> None:
-    import subprocess
-    import sys
+# Each library with what it brings along; jsonschema takes what it finds of the libraries for formats.
+WORDS = {"typer", "annotated_doc", "click", "rich", "shellingham", "markdown_it", "mdurl", "pygments"}
+YAML = {"yaml", "_yaml"}
+SCHEMAS = {
+    "jsonschema",
+    "jsonschema_specifications",
+    "referencing",
+    "rpds",
+    "attr",
+    "attrs",
+    "idna",
+    "jsonpointer",
+}
+SCHEMAS |= {"fqdn", "isoduration", "arrow", "dateutil", "rfc3339_validator", "rfc3986_validator", "rfc3987_syntax"}
+SCHEMAS |= {"lark", "uri_template", "webcolors", "six", "rfc3987"}
+MODELS = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
 
-    path = write("version: 1\ncatch_all: [{tools: [{file: t.json}]}]")
-    write('[{"name": "a"}]', "t.json")
+
+@pytest.mark.parametrize("output", ["text", "json", "github", "sarif"])
+def test_beyond_the_parser_of_words_only_four_libraries_are_needed(output: str, write: Write) -> None:
+    path = write(
+        "version: 1\nserver: {title: yes, titel: x}  # gmm: ignore[GMM117]\n"
+        'sessions: {otherwise: all, allow: [{when: a == "b", tools: [a]}]}\n'
+        "catch_all: [{tools: [{file: t.json}]}]\n"
+    )
+    write('[{"name": "a", "parameters": {"type": "object"}}]', "t.json")
     driver = (
-        "import sys\nsys.argv = ['gym-mcp', 'validate', sys.argv[1]]\n"
+        "import sys\nbefore = set(sys.modules)\nsys.argv = ['gym-mcp', 'validate', *sys.argv[1:]]\n"
         "from gym_mcp_manifest.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as leaving:\n    assert not leaving.code\n"
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "files = [getattr(sys.modules[name], '__file__', None) or '' for name in set(sys.modules) - before]\n"
+        "parts = [file.partition('site-packages/')[2] for file in files]\n"
+        "print(*sorted({part.partition('/')[0].removesuffix('.py') for part in parts if part}), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", driver, str(path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", driver, str(path), "--format", output],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"NO_COLOR": "1"},
+        timeout=60,
+        check=True,
     )
-    heavy = {"fastapi", "starlette", "mcp", "mcp_types", "hydra", "omegaconf", "uvicorn", "httpx", "itsdangerous"}
-    assert not heavy & set(done.stdout.split())
+    assert "GMM201" in done.stdout
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert {"yaml", "jsonschema", "pydantic", "jmespath"} <= loaded
+    assert loaded - WORDS - YAML - SCHEMAS - MODELS == {"jmespath"}

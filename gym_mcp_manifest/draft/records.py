@@ -1,0 +1,50 @@
+"""What a drafted manifest says, before it becomes text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Dispatcher", "Draft", "Entry", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A route or a name with a note for its reader."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Data in the server's folder that hold tool specs: the path or glob, and the expression that selects them."""
+
+    file: str
+    select: str | None
+    names: tuple[str, ...]
+    exclude: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatcher:
+    """A parameterized POST route: `source` has the specs of its tools; without one it is ignored, for `reason`."""
+
+    path: str
+    reason: str
+    source: Source | None = None
+    can_dispatch: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Everything that the manifest will say."""
+
+    server: str
+    include: tuple[Entry, ...] = ()
+    exclude: tuple[Entry, ...] = ()
+    dispatchers: tuple[Dispatcher, ...] = ()
+    #: Keys of `tools` with the exposed names that they are given.
+    renames: tuple[tuple[str, Entry], ...] = ()
+    skip_middleware: tuple[str, ...] = ()
+    #: Why the app has no sessions; None where it has them.
+    sessionless: str | None = None

@@ -1,0 +1,4 @@
+from pathlib import Path
+
+Path("manifest").mkdir()
+Path("manifest/mcp.yaml").mkdir()

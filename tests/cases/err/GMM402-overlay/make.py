@@ -1,0 +1,3 @@
+from pathlib import Path
+
+Path("../tools.json").write_text('{"tools": [{"name": "lookup"}]}', encoding="utf-8")

@@ -1,0 +1,1 @@
+SPECS = [{"name": "lookup", "description": "Look a term up."}]

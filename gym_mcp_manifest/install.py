@@ -25,7 +25,12 @@ from gym_mcp_manifest.manifest.specs import SpecSet, gather_specs
 from gym_mcp_manifest.plan import ExposurePlan, PlanInputs, build_plan
 from gym_mcp_manifest.protocol import Protocol, ProtocolLayer
 from gym_mcp_manifest.routes.harvest import harvest_routes
-from gym_mcp_manifest.routes.middleware import has_middleware, installed_middleware, session_secret
+from gym_mcp_manifest.routes.middleware import (
+    has_middleware,
+    installed_middleware,
+    place_inside_sessions,
+    session_secret,
+)
 from gym_mcp_manifest.routes.objects import source_data
 from gym_mcp_manifest.session.rules import AllowRules
 from gym_mcp_manifest.session.seed import Seeder
@@ -111,6 +116,7 @@ class Exposure:
         self._secret = secret
         self._store = SessionStore()
         self._protocol: Protocol | None = None
+        self._known: frozenset[str] = frozenset()
 
     def plan(self, *, settled: bool) -> ExposurePlan:
         """The plan for the app as it stands now."""
@@ -169,6 +175,7 @@ class Exposure:
 
     def _build(self, build: Callable[[], ASGIApp]) -> ASGIApp:
         """The app's stack with the endpoint in front; the settled app is judged once more."""
+        place_inside_sessions(self._app, ProtocolLayer)
         stack = build()
         if not isinstance(stack, ServerErrorMiddleware):
             kind = type(stack).__name__
@@ -193,8 +200,13 @@ class Exposure:
         # A token names a session whatever middleware makes it over HTTP, one that calls leave out included.
         with_sessions = plan.uses_tokens or any(entry.is_session for entry in installed_middleware(self._app))
         dispatcher = Dispatcher(self._app, store, with_sessions=with_sessions)
+        self._known = frozenset(route.label for route in harvest_routes(self._app))
         endpoint = Endpoint(
-            plan, ToolDoor(plan, dispatcher, store, signer), self._identity(plan), self._protection(plan)
+            plan,
+            ToolDoor(plan, dispatcher, store, signer),
+            self._identity(plan),
+            self._protection(plan),
+            self._warn_of_late_routes,
         )
         seeder = verifier = None
         if signer is not None:
@@ -204,6 +216,12 @@ class Exposure:
                 verifier = Verifier(plan.aliases, language.names.restore)
         self._protocol = Protocol(endpoint, store, seeder, verifier)
         return endpoint
+
+    def _warn_of_late_routes(self) -> None:
+        """Routes that the app's startup added are no tools: the plan was made before."""
+        late = [route.label for route in harvest_routes(self._app) if route.label not in self._known]
+        if late:
+            log.warning("added while the app started, so never tools: %s; add them before", ", ".join(late))
 
     def _identity(self, plan: ExposurePlan) -> ServerIdentity:
         info = plan.language.server

@@ -29,8 +29,14 @@ class Endpoint:
     """The MCP endpoint of one plan, as an ASGI app and a lifespan."""
 
     def __init__(
-        self, plan: ExposurePlan, door: ToolDoor, identity: ServerIdentity, protection: HostProtection
+        self,
+        plan: ExposurePlan,
+        door: ToolDoor,
+        identity: ServerIdentity,
+        protection: HostProtection,
+        on_started: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_started = on_started
         self._door = door
         self._limit = plan.language.limits.request_bytes
         self._handlers = Handlers(
@@ -45,7 +51,7 @@ class Endpoint:
         self._running: dict[asyncio.AbstractEventLoop, Manager] = {}
 
     async def lifespan(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app's lifespan inside the SDK's."""
+        """Run the app's lifespan inside the SDK's, and tell what it has changed once it has started."""
         manager, loop = self._take_manager(), asyncio.get_running_loop()
 
         async def receive_when_drained() -> Message:
@@ -54,10 +60,15 @@ class Endpoint:
                 await self._door.drain()
             return message
 
+        async def send_and_tell(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self._on_started()
+            await send(message)
+
         async with manager.run():
             self._running[loop] = manager
             try:
-                await app(scope, receive_when_drained, send)
+                await app(scope, receive_when_drained, send_and_tell)
             finally:
                 self._running.pop(loop, None)
 

@@ -15,10 +15,10 @@ from gym_mcp_manifest.manifest.patterns import RoutePattern, is_glob, name_match
 
 __all__ = ["Subject", "Tailoring", "spelled_routes", "tailorings", "unmatched_entries"]
 
-#: Keys of an entry of `tools` from its root, such as ("title",) and ("arguments", "city").
+#: Keys of an entry of `tools` from its root, such as ("title",), ("arguments", "city") and ("annotations", "title").
 Field = tuple[str, ...]
 
-_FIELDS = ("name", "title", "description", "input_schema", "output_schema", "annotations", "dispatch", "only_if")
+_FIELDS = ("name", "title", "description", "input_schema", "output_schema", "dispatch", "only_if")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class Tailoring:
     def arguments(self) -> Mapping[str, ArgumentEntry]:
         """The tailored arguments by name."""
         return {field[1]: value for field, value in self.values.items() if field[0] == "arguments"}
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """The annotations that are set, hint by hint."""
+        return {field[1]: value for field, value in self.values.items() if field[0] == "annotations"}
 
     def path(self, *field: str) -> Path:
         """The field's path in the manifest; it must be set."""
@@ -169,6 +174,9 @@ def _route(key: str) -> RoutePattern | None:
 def _said(entry: ToolEntry) -> Iterator[tuple[Field, Any]]:
     yield from (((name,), getattr(entry, name)) for name in _FIELDS if name in entry.model_fields_set)
     yield from ((("arguments", name), argument) for name, argument in entry.arguments.items())
+    if entry.annotations is not None:
+        hints = entry.annotations
+        yield from ((("annotations", hint), getattr(hints, hint)) for hint in sorted(hints.model_fields_set))
 
 
 def _clash(manifest: Manifest, own_name: str, field: Field, first: str, second: str) -> Diagnostic:

@@ -121,7 +121,7 @@ def _tool(
     reply: Mapping[str, Any] | None,
     language: Language,
 ) -> Tool:
-    route, annotations = candidate.route, tailoring.get("annotations")
+    route = candidate.route
     title, description = tailoring.get("title"), tailoring.get("description")
     output_schema, wraps = reply_form(reply) if reply is not None else (None, False)
     return Tool(
@@ -136,7 +136,7 @@ def _tool(
         wraps_reply=wraps,
         title=title if title is not None else candidate.title,
         description=description if description is not None else candidate.description,
-        annotations=annotations.model_dump(exclude_none=True) if annotations else candidate.annotations,
+        annotations={**(candidate.annotations or {}), **tailoring.annotations} or None,
         arguments=_planned_arguments(schema, tailoring, route.spellings),
         reason=candidate.reason,
         span=candidate.span,
@@ -167,9 +167,14 @@ def _origins(
             yield name, places.origin(tailoring.path(name))
         elif name == "dispatch":
             yield name, _default_dispatch(places, language)
+        elif name == "annotations":
+            span = candidate.origins.get(name)
+            yield from ((f"{name}.{hint}", str(span or candidate.reason)) for hint in candidate.annotations or ())
         elif name == "name" or (getattr(candidate, name) is not None and (name != "output_schema" or replies)):
             span = candidate.origins.get(name)
             yield name, str(span) if span else candidate.reason
+    for hint in tailoring.annotations:
+        yield f"annotations.{hint}", places.origin(tailoring.path("annotations", hint))
     for argument in tailoring.arguments:
         yield f"arguments.{argument}", places.origin(tailoring.path("arguments", argument))
 

@@ -13,7 +13,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 
-__all__ = ["InstalledMiddleware", "has_middleware", "installed_middleware", "session_secret"]
+__all__ = [
+    "InstalledMiddleware",
+    "has_middleware",
+    "installed_middleware",
+    "place_inside_sessions",
+    "session_secret",
+]
 
 
 #: Stack builders that guard nothing: ours, and the instrumentor's, which records requests.
@@ -51,15 +57,33 @@ def has_middleware(app: FastAPI, layer: Any) -> bool:
     return any(_class_of(entry) is layer for entry in app.user_middleware)
 
 
+def place_inside_sessions(app: FastAPI, layer: Any) -> None:
+    """Move the app's entry for `layer` to just inside its session middleware, where there is one.
+
+    What stands between the two may hand a reply on later than it takes it, and then what the layer lays into the
+    session for its cookie comes too late.
+    """
+    entries = app.user_middleware
+    own = next(entry for entry in entries if _class_of(entry) is layer)
+    others = [entry for entry in entries if entry is not own]
+    sessions = [n for n, entry in enumerate(others) if _is_session_kind(entry)]
+    place = sessions[-1] + 1 if sessions else len(others)
+    entries[:] = [*others[:place], own, *others[place:]]
+
+
 def session_secret(app: FastAPI) -> str | None:
     """The key of the app's session middleware, or None where it has none."""
     for entry in app.user_middleware:
-        cls = _class_of(entry)
-        if isinstance(cls, type) and issubclass(cls, SessionMiddleware):
+        if _is_session_kind(entry):
             arguments: dict[str, Any] = dict(entry.kwargs)
             key = arguments.get("secret_key", entry.args[0] if entry.args else None)
             return str(key) if key else None
     return None
+
+
+def _is_session_kind(entry: Middleware) -> bool:
+    cls = _class_of(entry)
+    return isinstance(cls, type) and issubclass(cls, SessionMiddleware)
 
 
 def _class_of(entry: Middleware) -> Any:

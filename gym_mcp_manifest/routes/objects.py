@@ -40,7 +40,10 @@ def source_data(source: PythonSource, app: FastAPI) -> Any:
 
 def _found(reference: ObjectReference, app: FastAPI) -> Any:
     if reference.holder == "app":
-        value: Any = app
+        # A server whose code is app.py calls its module so as well; what the app does not have is sought there.
+        first = reference.attribute.partition(".")[0]
+        running = None if hasattr(app, first) else _running_module("app")
+        value: Any = app if running is None else running
     elif reference.holder == "server":
         value = _server_of(app)
     else:
@@ -77,12 +80,17 @@ def _server_of(app: FastAPI) -> Any:
 
 def _module(name: str) -> ModuleType:
     """The module of this name, the running one where there is one: the app's own may run as `__main__`."""
-    if name not in sys.modules and (main := _main_module(name)) is not None:
-        return main
+    running = _running_module(name)
+    if running is not None:
+        return running
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         raise ValueError(f"the module {name!r} cannot be imported: {_reason(error)}") from error
+
+
+def _running_module(name: str) -> ModuleType | None:
+    return sys.modules.get(name) or _main_module(name)
 
 
 def _main_module(name: str) -> ModuleType | None:

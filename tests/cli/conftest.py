@@ -27,7 +27,7 @@ CLEAN = {
         *("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"),
         *("GYM_MCP_DEBUG", "GYM_MCP_SERVE_OPTIONS"),
     )
-}
+} | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 APP = '''
 import time
@@ -121,6 +121,9 @@ def run_here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GYM_MCP_DEBUG"):
         monkeypatch.delenv(name, raising=False)
+
+    # Compiled files know their source by size and second: a letter changed at once would not be seen.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def run_(*arguments: object, cwd: Path = ROOT) -> Ran:
         monkeypatch.setattr(sys, "argv", ["gym-mcp", *map(str, arguments)])

@@ -451,3 +451,18 @@ def test_a_client_that_leaves_in_the_middle_of_a_call_harms_nobody(make_app):
         assert client.post("/mcp", json=LIST).status_code == 200
         release.set()
         assert client.post("/mcp", json=call, headers=session).json()["result"]["isError"] is False
+
+
+def test_a_route_that_the_startup_adds_is_told(make_app, caplog):
+    @asynccontextmanager
+    async def lifespan(app):
+        app.post("/late")(lambda: {"late": True})
+        yield
+
+    app = make_app(lifespan=lifespan)
+    app.post("/early")(lambda: {"early": True})
+    expose(app, name="unit", instance={"expose_tools_over_mcp": True})
+    with caplog.at_level("WARNING", "gym_mcp_manifest"), TestClient(app) as client:
+        assert client.post("/late").json() == {"late": True}
+    told = [record.getMessage() for record in caplog.records if "never tools" in record.getMessage()]
+    assert told == ["added while the app started, so never tools: POST /late; add them before"]

@@ -215,3 +215,22 @@ def test_a_key_of_tools_may_be_the_exposed_name(app: FastAPI, open_door: Any) ->
     }
     (tool,) = [tool for tool in open_door(app, manifest).list() if tool["name"] == "sensor"]
     assert (tool["title"], tool["description"]) == ("Sensor", "By a glob over exposed names.")
+
+
+def test_annotations_of_a_glob_a_key_and_a_spec_meet_hint_by_hint(make_app: Any, open_door: Any) -> None:
+    app = make_app()
+
+    @app.post("/{tool}")
+    async def dispatch(tool: str) -> dict[str, str]:
+        return {"tool": tool}
+
+    manifest = {
+        "version": 1,
+        "catch_all": [{"tools": [{"name": "find_book"}]}],
+        "tools": {
+            "find_*": {"annotations": {"readOnlyHint": True, "openWorldHint": True}},
+            "find_book": {"annotations": {"idempotentHint": True, "openWorldHint": False}},
+        },
+    }
+    (tool,) = open_door(app, manifest).list()
+    assert tool["annotations"] == {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}

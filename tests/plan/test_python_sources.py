@@ -118,6 +118,23 @@ def test_a_module_is_imported(app: FastAPI, module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ({"python": "app:MY_TOOLS"}, "in_app_py"),
+        ({"python": "app:state.tools", "select": "tools[]"}, "of_the_app"),
+    ],
+    ids=["module", "object"],
+)
+def test_the_module_of_an_app_py_goes_by_app_too(
+    app: FastAPI, module: ModuleType, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any], found: str
+) -> None:
+    module.state = None  # type: ignore[attr-defined]
+    module.MY_TOOLS = [{"name": "in_app_py"}]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "app", module)
+    assert names(app, **source) == [found]
+
+
+@pytest.mark.parametrize(
     ("reference", "cause"),
     [
         ("server:tolls", "did you mean `tools`?"),

@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
+from starlette.middleware.sessions import SessionMiddleware
 
 from gym_mcp_manifest import expose
 from gym_mcp_manifest.endpoint.client import connect
@@ -190,3 +191,36 @@ def test_a_batch_of_seeds_gives_each_rollout_its_own_session(make_app, serve):
     seen = asyncio.run(all_of_them())
     assert [n for _, n in seen] == list(range(20))
     assert len({session_id for session_id, _ in seen}) == 20
+
+
+def test_writes_reach_http_through_middleware_that_stands_inside_the_sessions(open_door):
+    app = FastAPI()
+
+    @app.middleware("http")
+    async def slow_hands(request, call_next):
+        request.session["seen by"] = "the middleware"
+        return await call_next(request)
+
+    app.add_middleware(SessionMiddleware, secret_key="k" * 32)
+
+    @app.post("/seed_session")
+    async def seed_session(request: Request):
+        request.session["count"] = 0
+        return {}
+
+    @app.post("/verify")
+    async def verify(request: Request):
+        return dict(request.session)
+
+    @app.post("/add")
+    async def add(request: Request):
+        request.session["count"] += 1
+        return {}
+
+    door = open_door(app, {"version": 1, "skip_middleware": ["*"]})
+    session = door.seed()
+    door.call("add", {}, session)
+    door.call("add", {}, session)
+    assert door.client.post("/verify").json()["count"] == 2
+    door.call("add", {}, session)
+    assert door.client.post("/verify").json()["count"] == 3

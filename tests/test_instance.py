@@ -241,11 +241,10 @@ def test_the_servers_own_keys_are_resolved_when_they_are_asked_for(read: Read) -
         '{expose_tools_over_mcp: true, mcp_secret: a, key: "${shared.key}", url: "${oc.env:SURELY_UNSET}", n: }'
     )
     text = f"office: {{resources_servers: {{office_dir: {block}}}}}\nshared: {{key: [{SECRET}]}}"
-    own = read(text, f"+{BLOCK}.steps=3").block
-    assert (sorted(own), own["key"], own["n"], own["steps"]) == (["key", "n", "steps", "url"], [SECRET], None, 3)
-    assert (own.get("mcp_secret"), own.get("absent")) == (None, None)
-    with pytest.raises(LookupError, match="`url` cannot be resolved"):
-        own.get("url")
+    own = read(text, f"+{BLOCK}.steps=3").block()
+    assert own.values == {"key": [SECRET], "n": None, "steps": 3}
+    assert own.unresolved == {"url"}
+    assert SECRET not in repr(own)
     assert SECRET not in repr(read(text))
 
 
@@ -648,6 +647,28 @@ def test_a_path_through_what_is_no_mapping_is_told_the_cure(
     assert (found.code, found.file) == ("GMM504", f"override '{BLOCK}.{key}'")
     assert "is no mapping" in found.message
     assert cure in str(found.hint)
+
+
+@pytest.mark.parametrize("text", [NESTED, "office: {resources_servers: {office_dir: {entrypoint: a.py}}}"])
+@pytest.mark.parametrize(
+    ("key", "says", "cure"),
+    [
+        ("sessions.alow", "unknown key `alow` in `sessions`", "did you mean `allow`?"),
+        ("sesions.allow", "unknown key `sesions`", "did you mean `sessions`?"),
+        ("tools.a.titel", "unknown key `titel` in `tools.a`", "did you mean `title`?"),
+        (
+            "sessions.allow",
+            "the configuration has no `",
+            f"set the value that should hold: `{BLOCK}.mcp.sessions.allow=",
+        ),
+    ],
+)
+def test_what_cannot_be_deleted_is_told_as_a_typo_or_what_to_set_instead(
+    key: str, says: str, cure: str, text: str, refused: Refused
+) -> None:
+    (found,) = refused(text, f"~{BLOCK}.mcp.{key}")
+    assert (found.code, found.file) == ("GMM504", f"override '~{BLOCK}.mcp.{key}'")
+    assert (found.message.startswith(says), cure in str(found.hint)) == (True, True), found
 
 
 def test_a_misspelt_key_of_a_flat_block_is_told_the_nearest(refused: Refused) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pages import ROOT, examples
 
-ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "editors.md"
 HOOKS = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 }
@@ -37,6 +38,11 @@ def test_a_hook_says_when_it_runs_on_one_line(hook: Mapping[str, str]) -> None:
 def test_only_the_hook_for_all_manifests_runs_when_data_change() -> None:
     ran = {name for name, hook in HOOKS.items() if re.search(hook["files"], "office/data/example.jsonl")}
     assert ran == {name for name, hook in HOOKS.items() if not hook["pass_filenames"]} == {"gym-mcp-validate-all"}
+
+
+def test_the_page_offers_each_hook_by_itself() -> None:
+    snippets = [yaml.safe_load(example.text)["repos"] for example in examples(PAGE) if example.kind == "hooks"]
+    assert [[hook["id"] for hook in repo["hooks"]] for (repo,) in snippets] == [[name] for name in HOOKS]
 
 
 class Repository:
@@ -86,7 +92,7 @@ def repository(tmp_path: Path) -> Repository:
     ours.run("git", "commit", "--quiet", "--message", "The working tree as it is")
 
     theirs = Repository(tmp_path / "servers", environment)
-    hooks = [{"id": "gym-mcp-validate"}, {"id": "gym-mcp-validate-all", "args": [":!drafts"]}]
+    hooks = [{"id": "gym-mcp-validate"}, {"id": "gym-mcp-validate-all", "args": ["office", "weather"]}]
     used = {"repo": str(ours.folder), "rev": ours.run("git", "rev-parse", "HEAD").stdout.strip(), "hooks": hooks}
     theirs.write({".pre-commit-config.yaml": yaml.safe_dump({"repos": [used]})})
     theirs.run("git", "commit", "--quiet", "--message", "Start")
@@ -117,7 +123,8 @@ def test_a_commit_is_refused_until_the_printed_cure_is_followed(repository: Repo
     assert code == 1
     assert "office/mcp.yaml:3:3: error[GMM201] unknown key `exclud` in `routes`" in said
     assert "did you mean `exclude`?" in said
-    # The hook for files looks at the draft, the other one was told not to.
+    assert said.count("exit code: 1\n") == 2
+    # The hook for files looks at the draft, the other one was told where to look.
     assert "drafts/mcp.yaml:1:1: error" in said.partition("every manifest")[0]
     assert "drafts" not in said.partition("every manifest")[2]
 

@@ -18,6 +18,7 @@ import typer
 import uvicorn
 from fastapi import FastAPI
 
+from gym_mcp_manifest.cli.plan import merged_manifest, print_notes
 from gym_mcp_manifest.cli.serve import exposed_app
 from gym_mcp_manifest.cli.target import load_target
 from gym_mcp_manifest.endpoint.client import connect, is_loopback
@@ -44,16 +45,18 @@ def run_call(
     *,
     as_json: bool,
 ) -> int:
-    """Seed, list or call, print; 1 where the tool answered with an error."""
+    """Seed where calls have sessions, list or call, print; 1 where the tool answered with an error."""
     parsed = _json_object(sys.stdin.read() if arguments == "-" else arguments, "JSON arguments")
     body = _json_object(_seed_text(seed), "--seed")
     if target.startswith(("http://", "https://")):
-        return _call_at(target.rstrip("/"), tool, parsed, body, as_json)
+        return _call_at(target.rstrip("/"), tool, parsed, body, as_json=as_json)
     loaded = load_target(target, config, server, overrides, assume_on=True)
     if not loaded.instance.on:
         raise CallFailed(f"{loaded.instance.name}: exposure is off; to turn it on, {ADVICE_TO_TURN_ON}")
+    print_notes(loaded)
+    uses_tokens = merged_manifest(loaded).language.sessions.mode == "token"
     with running(exposed_app(loaded)) as url:
-        return _call_at(url, tool, parsed, body, as_json)
+        return _call_at(url, tool, parsed, body if uses_tokens else None, as_json=as_json)
 
 
 @contextmanager
@@ -81,16 +84,22 @@ def running(app: FastAPI) -> Iterator[str]:
         listener.close()
 
 
-def _call_at(url: str, tool: str | None, arguments: dict[str, Any], seed: dict[str, Any], as_json: bool) -> int:
+def _call_at(
+    url: str, tool: str | None, arguments: dict[str, Any], seed: dict[str, Any] | None, *, as_json: bool
+) -> int:
+    """Call at a base URL; `seed` None asks for no session."""
     base = url.removesuffix("/mcp")
-    headers = _seeded(base, seed)
+    headers = _seeded(base, seed) if seed is not None else {}
+    doubt = "; the reply of /seed_session hands out no session token: is exposure on?" if headers is None else ""
     try:
-        payload = asyncio.run(_exchange(f"{base}/mcp", headers, tool, arguments))
+        payload = asyncio.run(_exchange(f"{base}/mcp", headers or {}, tool, arguments))
     except ExceptionGroup as group:
-        first = group.exceptions[0]
-        raise CallFailed(f"the call did not get through to {base}/mcp: {first}") from group
+        first: BaseException = group
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise CallFailed(f"the call did not get through to {base}/mcp: {first}{doubt}") from group
     except (OSError, httpx.HTTPError) as error:
-        raise CallFailed(f"the call did not get through to {base}/mcp: {error}") from error
+        raise CallFailed(f"the call did not get through to {base}/mcp: {error}{doubt}") from error
     if as_json:
         print(json.dumps(payload, indent=2, ensure_ascii=False))
     elif tool is None:
@@ -114,8 +123,8 @@ async def _exchange(
         return await client.call_tool(tool, arguments)
 
 
-def _seeded(base: str, seed: dict[str, Any]) -> dict[str, str]:
-    """The headers that the seed's reply hands out; none where the app has no sessions."""
+def _seeded(base: str, seed: dict[str, Any]) -> dict[str, str] | None:
+    """The headers that the seed's reply hands out: none where the app has no sessions, None without a token."""
     try:
         reply = httpx.post(f"{base}/seed_session", json=seed, timeout=60, trust_env=not is_loopback(base))
     except httpx.HTTPError as error:
@@ -127,7 +136,7 @@ def _seeded(base: str, seed: dict[str, Any]) -> dict[str, str]:
     body = reply.json() if "json" in reply.headers.get("content-type", "") else {}
     metadata = body.get("mcp") or body.get("resources_tools") if isinstance(body, dict) else None
     if not isinstance(metadata, dict):
-        raise CallFailed("the reply of /seed_session hands out no session token; is exposure on?")
+        return None
     return dict(metadata.get("headers", {}))
 
 

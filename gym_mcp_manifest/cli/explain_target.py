@@ -13,8 +13,10 @@ import typer
 from gym_mcp_manifest.cli.explain import print_json, unknown
 from gym_mcp_manifest.cli.plan import PlanTarget, merged_manifest, print_notes
 from gym_mcp_manifest.cli.target import Loaded
+from gym_mcp_manifest.explain.arguments import arguments_of
 from gym_mcp_manifest.explain.values import account_of
 from gym_mcp_manifest.explain.verdicts import known_names, verdict_on
+from gym_mcp_manifest.explain.visible import visible_in
 from gym_mcp_manifest.install import plan_exposure
 from gym_mcp_manifest.manifest.handbook import all_paths, steps_of
 from gym_mcp_manifest.manifest.loader import Manifest
@@ -68,14 +70,16 @@ def _explained(
     as_json: bool,
 ) -> dict[str, Any] | None:
     """The explanation as data, or printed; None where there is nothing of that name."""
+    visible = visible_in(plan, manifest)
     verdict = verdict_on(what, plan, routes, manifest.places)
     if verdict is not None:
+        arguments = arguments_of(verdict.tool, manifest, visible) if verdict.tool else ()
         if not as_json:
-            print_verdict(verdict, open_console())
-        return verdict_payload(verdict)
+            print_verdict(verdict, arguments, open_console())
+        return verdict_payload(verdict, arguments)
     path = steps_of(what)
     layers = loaded.instance.layers if plan.on else ()
-    account = account_of(path, loaded.manifest, layers, manifest, plan) if path else None
+    account = account_of(path, loaded.manifest, layers, manifest, plan, visible) if path else None
     if account is None:
         return None
     if not as_json:

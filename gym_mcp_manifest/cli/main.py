@@ -5,7 +5,9 @@ A command imports what it needs when it runs: `validate` must start fast, and wi
 
 from __future__ import annotations
 
+import errno
 import gc
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +24,8 @@ __all__ = ["app", "main"]
 
 #: 0 no errors, 1 errors, 2 usage, 3 our own fault, 130 interrupted.
 _FINDINGS, _USAGE, _INTERNAL, _INTERRUPTED = 1, 2, 3, 130
+#: As of a program that the end of its pipe ends: with `pipefail` a build learns that not all was said.
+_UNREAD = 141
 
 app = typer.Typer(
     name="gym-mcp",
@@ -317,14 +321,28 @@ def schema(
 
 def main() -> None:
     """Run the command line; every expected failure is a message and an exit code."""
+    _open_streams()
     try:
         code = _run()
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has left; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        code = _UNREAD
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _complain(f"the output cannot be written: {error.strerror}", _FINDINGS)
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Streams that can be written to whatever they are: closed ones swallow, narrow ones are given escapes."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> int:
@@ -340,18 +358,27 @@ def _run() -> int:
     except ManifestError as error:
         return _complain(str(error), _FINDINGS)
     except _UsageError as error:
+        # How Typer's own checker begins its reasons is no help to anybody.
+        error.message = error.message.replace("Value error, ", "")
         error.show()
         return _USAGE
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", _INTERRUPTED)
     except BrokenPipeError:
         raise
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return _fault(error)
+        raise
     except Exception as error:
-        if os.environ.get("GYM_MCP_DEBUG"):
-            raise
-        kind = type(error).__name__
-        advice = "this is a fault of gym-mcp; set GYM_MCP_DEBUG=1 to see where, and please report it"
-        return _complain(f"{kind}: {error}\n{advice}", _INTERNAL)
+        return _fault(error)
+
+
+def _fault(error: Exception) -> int:
+    if os.environ.get("GYM_MCP_DEBUG"):
+        raise error
+    advice = "this is a fault of gym-mcp; set GYM_MCP_DEBUG=1 to see where, and please report it"
+    return _complain(f"{type(error).__name__}: {error}\n{advice}", _INTERNAL)
 
 
 def _complain(message: str, code: int) -> int:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from gym_mcp_manifest.cli.files import write_file
 from gym_mcp_manifest.cli.target import Loaded, load_target
+from gym_mcp_manifest.explain.arguments import arguments_of
+from gym_mcp_manifest.explain.settings import settings_of
+from gym_mcp_manifest.explain.visible import visible_in
 from gym_mcp_manifest.install import plan_exposure
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan
@@ -19,7 +22,7 @@ from gym_mcp_manifest.render.diffs import diff_json, print_diff
 from gym_mcp_manifest.render.findings import counted, print_findings
 from gym_mcp_manifest.render.plans import plan_json, print_plan
 from gym_mcp_manifest.surface.diff import compare
-from gym_mcp_manifest.surface.lock import lock_text, read_lock
+from gym_mcp_manifest.surface.lock import is_lock, lock_text, read_lock
 from gym_mcp_manifest.surface.records import surface_of
 
 __all__ = ["PlanTarget", "merged_manifest", "print_notes", "run_check", "run_lock", "run_plan"]
@@ -55,11 +58,16 @@ def run_plan(chosen: PlanTarget, *, as_json: bool, strict: bool) -> int:
     """Print the plan; 1 where the app would not boot."""
     loaded = chosen.load()
     plan = _planned(loaded)
-    dropped = merged_manifest(loaded).places.dropped
+    merged = merged_manifest(loaded)
+    visible = visible_in(plan, merged)
+    layers = loaded.instance.layers if plan.on else ()
+    settings = settings_of(loaded.manifest, layers, merged, visible, loaded.instance)
+    dropped = merged.places.dropped
     if as_json:
-        print(plan_json(plan, dropped))
+        arguments = {tool.name: arguments_of(tool, merged, visible) for tool in plan.tools}
+        print(plan_json(plan, arguments, settings, dropped))
     else:
-        print_plan(plan, open_console(), dropped=dropped)
+        print_plan(plan, open_console(), settings=settings, dropped=dropped)
     return int(_stops(plan, strict))
 
 
@@ -69,6 +77,9 @@ def run_lock(chosen: PlanTarget, lock: Path, *, as_json: bool, strict: bool) -> 
     if _has_no_surface(plan, strict, f"{lock} is not written"):
         return 1
     surface = surface_of(plan)
+    if lock.exists() and not is_lock(lock):
+        print(f"gym-mcp: {lock} is no surface lock, and is left alone; name another file", file=sys.stderr)
+        return 1
     write_file(lock, lock_text(surface), replace=True)
     if as_json:
         told = {"format_version": 1, "lock": str(lock), "tools": len(surface.tools), "sha256": surface.sha256}

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.errors import ManifestInvalid
-from gym_mcp_manifest.instance import Instance, key_of, read_instance
+from gym_mcp_manifest.instance import BlockInvalid, Instance, key_of, read_instance
 from gym_mcp_manifest.manifest.loader import (
     DEFAULT_MANIFEST_NAME,
     Manifest,
@@ -63,7 +63,10 @@ def load_target(
         ManifestInvalid: the target cannot be loaded, or its configuration or manifest is not valid.
     """
     app, folder = load_app(target)
-    instance, assumed = _instance(folder, config, server, overrides, assume_on)
+    try:
+        instance, assumed = _instance(folder, config, server, overrides, assume_on)
+    except BlockInvalid as error:
+        raise ManifestInvalid((*error.diagnostics, *_further_findings(folder, error.rest))) from error
     manifest, written = _manifest(folder, instance)
     return Loaded(app, folder, manifest, instance, assumed, written)
 
@@ -101,7 +104,9 @@ def _instance(
     if config is None:
         if overrides:
             place = f"override {key_of(overrides[0])!r}"
-            raise _problem("overrides change a configuration, and there is none", place, "give --config")
+            example = "`expose_tools_over_mcp: true`"
+            cure = f"write a {_CONFIG_NAME}, for example {example}, beside the app, or give --config"
+            raise _problem("overrides change a configuration, and there is none", place, cure)
         return Instance(name=server or folder.resolve().name, on=assume_on), True
     return read_instance(config, server, overrides, folder.resolve().name), False
 
@@ -118,8 +123,20 @@ def _manifest(folder: Path, instance: Instance) -> tuple[Manifest, bool]:
     if near:
         message = f"a manifest is called {DEFAULT_MANIFEST_NAME}; {near[0]} would be passed over"
         cure = f"set `mcp_manifest: {near[0]}` in the instance's configuration"
-        raise _problem(message, str(folder / near[0]), f"rename it to {DEFAULT_MANIFEST_NAME}, or {cure}")
+        place = Span(str(folder / near[0]), 1, 1)
+        raise _problem(message, place, f"rename it to {DEFAULT_MANIFEST_NAME}, or {cure}")
     return manifest_from_mapping({"version": 1}, folder), False
+
+
+def _further_findings(folder: Path, rest: Instance | None) -> tuple[Diagnostic, ...]:
+    """What is wrong with the manifest, or with the changes to it, of an instance that is not valid itself."""
+    if rest is None or not rest.on:
+        return ()
+    try:
+        _manifest(folder, rest)[0].under_layers(rest.layers)
+    except ManifestInvalid as error:
+        return error.diagnostics
+    return ()
 
 
 def _named_manifest(path: Path) -> Manifest:
@@ -164,7 +181,7 @@ def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
         apps = [name for name, thing in vars(module).items() if isinstance(thing, FastAPI)]
         guess = nearest(attribute, apps) or (apps[0] if apps else None)
         hint = f"did you mean `:{guess}`?" if guess else "the module holds no FastAPI app; name a factory"
-        raise _problem(f"{module.__name__} has no attribute {attribute!r}", target, hint)
+        raise _problem(f"{module.__name__} has no attribute {attribute!r}", _place_of(module, target), hint)
     if not isinstance(value, FastAPI) and callable(value):
         try:
             value = value()
@@ -172,7 +189,8 @@ def _app_of(module: ModuleType, attribute: str, target: str) -> FastAPI:
             raise _failed(error, target) from error
     if not isinstance(value, FastAPI):
         kind = type(value).__name__
-        raise _problem(f"{attribute!r} is no FastAPI app but {kind}", target, "name a FastAPI app or its factory")
+        hint = "name a FastAPI app or its factory"
+        raise _problem(f"{attribute!r} is no FastAPI app but {kind}", _place_of(module, target), hint)
     return value
 
 
@@ -197,8 +215,17 @@ def _blamed(error: BaseException) -> Span | None:
     return Span(frames[-1].filename, frames[-1].lineno or 0, 1) if frames else None
 
 
-def _problem(message: str, target: str, hint: str | None = None) -> ManifestInvalid:
-    return ManifestInvalid([Diagnostic(code="GMM610", message=message, span=Span(target), hint=hint)])
+def _place_of(module: ModuleType, target: str) -> Span:
+    """The first line of a module, or the target where it has no file."""
+    if module.__file__ is None:
+        return Span(target)
+    file, here = Path(module.__file__), Path.cwd()
+    return Span(str(file.relative_to(here) if file.is_relative_to(here) else file), 1, 1)
+
+
+def _problem(message: str, place: str | Span, hint: str | None = None) -> ManifestInvalid:
+    span = place if isinstance(place, Span) else Span(place)
+    return ManifestInvalid([Diagnostic(code="GMM610", message=message, span=span, hint=hint)])
 
 
 def switched_on(loaded: Loaded) -> Loaded:

@@ -59,6 +59,7 @@ def _check_here(data: Path | None) -> Iterable[Diagnostic]:
     if Path(DEFAULT_MANIFEST_NAME).exists():
         return _check(DEFAULT_MANIFEST_NAME, {}, data)
     hint = "name a manifest or its folder: `gym-mcp validate PATH`; `-` reads standard input"
+    hint = _where_else(Path()) or hint
     return (_absent("this folder holds no mcp.yaml", Path(), hint),)
 
 
@@ -71,7 +72,7 @@ def _check(name: str, sources: Mapping[str, bytes], data: Path | None) -> Iterab
         if path.is_dir():
             path, name = path / DEFAULT_MANIFEST_NAME, os.path.join(name, DEFAULT_MANIFEST_NAME)  # noqa: PTH118
             if not path.exists():
-                hint = "name the manifest itself where it is called otherwise"
+                hint = _where_else(path.parent) or "name the manifest itself where it is called otherwise"
                 return (_absent("the folder holds no mcp.yaml", path.parent, hint, name),)
         source, found = read_source(path, name=name)
         folder = data or path.parent
@@ -80,7 +81,11 @@ def _check(name: str, sources: Mapping[str, bytes], data: Path | None) -> Iterab
     manifest, found = read_manifest_source(source, folder)
     codes = _TEXT_CODES if manifest else frozenset()
     if manifest is not None and folder is not None:
-        found, codes = (*found, *check_specs(manifest, folder)), _DATA_CODES
+        found, codes = (*found, *_fresh(check_specs(manifest, folder), found)), _DATA_CODES
+    elif folder is not None:
+        from gym_mcp_manifest.manifest.remains import remaining_findings  # not imported where all is in order
+
+        found = (*found, *_fresh(remaining_findings(source, folder), found))
     if "gmm:" not in source.text.lower():
         return found
     from gym_mcp_manifest.manifest.ignores import silenced  # not imported where nothing is to be silenced
@@ -88,10 +93,24 @@ def _check(name: str, sources: Mapping[str, bytes], data: Path | None) -> Iterab
     return silenced(found, source, codes)
 
 
+def _fresh(data: Iterable[Diagnostic], found: tuple[Diagnostic, ...]) -> Iterable[Diagnostic]:
+    """The findings about data without those at the places of errors: what cannot be read spoils its schema too."""
+    faulty = {d.span for d in found if d.severity == "error" and d.line}
+    return (d for d in data if d.span not in faulty)
+
+
+def _where_else(folder: Path) -> str | None:
+    """What to do about a folder without a manifest that has some in the two levels below it."""
+    # No deeper: nobody waits for a walk through a home folder.
+    below = (path for levels in ("*", "*/*") for path in folder.glob(f"{levels}/{DEFAULT_MANIFEST_NAME}"))
+    first = next(below, None)
+    return f"`gym-mcp validate -r {folder}` checks the manifests below it, such as {first}" if first else None
+
+
 def _absent(message: str, folder: Path, hint: str, name: str = DEFAULT_MANIFEST_NAME) -> Diagnostic:
     other = next((n for n in ("mcp.yml", "mcp.json") if (folder / n).exists()), None)
     hint = f"rename `{other}` to `{DEFAULT_MANIFEST_NAME}`" if other else hint
-    return Diagnostic(code="GMM101", message=message, span=Span(name), hint=hint)
+    return Diagnostic(code="GMM101", message=message, span=Span(name, 1, 1), hint=hint)
 
 
 def _print(found: tuple[Diagnostic, ...], output: Format, files: int, sources: Mapping[str, bytes]) -> None:

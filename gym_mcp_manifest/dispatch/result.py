@@ -12,7 +12,7 @@ from email.message import Message as HeaderMessage
 from typing import Any
 
 from gym_mcp_manifest.jsontext import compact, is_json_type, is_utf8, parsed
-from gym_mcp_manifest.manifest.schemas import WRAPPED
+from gym_mcp_manifest.manifest.schemas import WRAPPED, reply_problem
 from gym_mcp_manifest.plan.records import Tool
 
 __all__ = ["Answer", "CallResult", "quoted", "result_of"]
@@ -109,6 +109,12 @@ def _structured(text: str | None, tool: Tool) -> CallResult:
         kind = "JSON" if tool.wraps_reply else "a JSON object"
         return CallResult.error(
             f"{tool.method} /{tool.name} answered without {kind}, which its output schema promises"
+        )
+    problem = reply_problem(tool.output_schema or {}, value)
+    if problem:
+        # A client would refuse the whole result, and the model would see nothing of it.
+        return CallResult.error(
+            f"{tool.method} /{tool.name} answered against its output schema ({problem}): {text}"
         )
     return CallResult(({"type": "text", "text": text},), structured=value)
 

@@ -78,8 +78,10 @@ def _dispatchers(routes: Iterable[HarvestedRoute]) -> tuple[Dispatcher, ...]:
         params = len(route.path_params)
         reasons = (*route.refusals, *((f"it has {params} path parameters",) if params != 1 else ()))
         can = not reasons
-        reason = "; ".join(reasons) if reasons else "no specs of its tools were found in the data files"
-        found.setdefault(route.path, Dispatcher(path=route.path, reason=reason, can_dispatch=can))
+        reason = "; ".join(reasons) if reasons else "the data files have no specs of tools for it"
+        found.setdefault(
+            route.path, Dispatcher(path=route.path, reason=reason, may_dispatch=can, can_dispatch=can)
+        )
     able = [dispatcher for dispatcher in found.values() if dispatcher.can_dispatch]
     if len(able) > 1:
         why = "several routes could be the dispatcher of the tools in the data files"

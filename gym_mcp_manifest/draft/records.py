@@ -27,11 +27,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatcher:
-    """A parameterized POST route: `source` has the specs of its tools; without one it is ignored, for `reason`."""
+    """A POST route with path parameters: `source` has the specs of its tools, or it is ignored, for `reason`.
+
+    `may_dispatch` tells that its shape is that of a dispatcher, `can_dispatch` that no other route's is as well.
+    """
 
     path: str
     reason: str
     source: Source | None = None
+    may_dispatch: bool = False
     can_dispatch: bool = False
 
 

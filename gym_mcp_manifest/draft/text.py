@@ -90,9 +90,10 @@ def _routes(draft: Draft) -> Iterator[str]:
 
 
 def _catch_all(draft: Draft) -> Iterator[str]:
-    yield "# Dispatchers: routes such as POST /{path} that look a tool up by name. Their specs live in data."
+    yield "# POST routes with path parameters. One of them may be a dispatcher, such as POST /{path}, which looks"
+    yield "# tools up by the one text parameter in its path; the specs of these tools live in data."
     if not draft.dispatchers:
-        yield "# The app has none. One would be written so, for example:"
+        yield "# The app has no such route. A dispatcher would be written so, for example:"
         yield "# catch_all:"
         yield "#   - route: '/{path}'"
         yield "#     tools:"
@@ -119,9 +120,10 @@ def _source(source: Source) -> Iterator[str]:
 
 
 def _ignored(dispatcher: Dispatcher) -> Iterator[str]:
-    yield from _wrapped(f"HTTP-only: {dispatcher.reason}.", "    ")
-    if dispatcher.can_dispatch or "several" in dispatcher.reason:
-        yield "    # To make tools of it, put these lines in the place of `ignore` and name the file of its specs:"
+    role = "HTTP-only" if dispatcher.may_dispatch else "HTTP-only, and no dispatcher"
+    yield from _wrapped(f"{role}: {dispatcher.reason}.", "    ")
+    if dispatcher.may_dispatch:
+        yield "    # If it is one, put these lines in the place of `ignore` and name the file of its tools' specs:"
         yield "    #   tools:"
         yield "    #     - file: data/tools.json"
     yield "    ignore: true"

@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gym_mcp_manifest.explain.sayings import (
+    DEFAULT,
+    NOTHING,
+    Saying,
+    origins_of,
+    sayings_of,
+    value_at,
+    written_path,
+)
+from gym_mcp_manifest.explain.settings import default_of
+from gym_mcp_manifest.explain.visible import Visible
 from gym_mcp_manifest.manifest.handbook import look_up
-from gym_mcp_manifest.manifest.keys import ADD, Path
+from gym_mcp_manifest.manifest.keys import Path
 from gym_mcp_manifest.manifest.layers import Layer
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.patterns import is_glob, name_matches
 from gym_mcp_manifest.plan.records import ExposurePlan, Tool
 
-__all__ = ["Saying", "ValueAccount", "account_of", "written_path"]
+__all__ = ["ValueAccount", "account_of"]
 
-_NOTHING = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """What one layer says: the path of the key, its place or layer, the value.
-
-    `secret` values come from an instance, which may have them from a secret: they are not to be shown.
-    """
-
-    path: str
-    origin: str
-    value: Any = None
-    secret: bool = False
+#: The values of a tool that agents see, or that decide about its calls.
+_FIELDS = ("name", "title", "description", "input_schema", "output_schema", "annotations", "dispatch")
 
 
 @dataclass(frozen=True, slots=True)
 class ValueAccount:
-    """All that was said about a value, the last saying of the key itself being the one that counts.
+    """All that was said about a value, the lowest saying first: of equal keys the last one counts.
 
-    `counts` is its origin; `tool` the tool whose value it is, where the path is that of a tool's value.
+    `value` holds the one that comes out, as far as it may be shown, and is empty where nothing sets it; `origins`
+    are the places or layers that it comes from.
     """
 
     path: str
+    value: tuple[Any, ...]
+    origins: tuple[str, ...]
     sayings: tuple[Saying, ...]
-    counts: str
-    tool: Tool | None = None
-    field: str = ""
 
 
 def account_of(
-    path: Path, base: Manifest, layers: Iterable[Layer], merged: Manifest, plan: ExposurePlan
+    path: Path, base: Manifest, layers: Iterable[Layer], merged: Manifest, plan: ExposurePlan, visible: Visible
 ) -> ValueAccount | None:
     """The account of a path of the language; None where the language has no such key.
 
@@ -57,58 +55,68 @@ def account_of(
     entries = look_up(written)
     if not entries or not _is_there(path, merged, plan):
         return None
-    paths = _paths(path, merged, plan)
-    sayings = [
-        *(saying for each in paths for saying in _of_file(each, base)),
-        *(saying for layer in layers for each in paths for saying in _of_layer(each, layer)),
-    ]
-    tool, field = _tool_field(path, plan)
-    words = entries[0].default
-    words = words if isinstance(path[-1], str) else None
-    default = [Saying(written, "the language's default", json.loads(words))] if words is not None else []
-    counts = ""
-    if tool is not None and field in tool.origins:
-        counts = tool.origins[field]
-    elif sayings:
-        counts = merged.places.origin(paths[0])
-    elif default:
-        counts = default[0].origin
-    return ValueAccount(written, (*default, *sayings), counts, tool, field)
+    laid = tuple(layers)
+    tool = _tool(str(path[1]), plan) if path[0] == "tools" and len(path) > 1 else None
+    found = {each: sayings_of(each, base, laid, visible) for each in _paths(path, merged, tool)}
+    groups = {each: said for each, said in found.items() if said}
+    default = default_of(entries[0]) if isinstance(path[-1], str) else None
+    defaults = [Saying(written, DEFAULT, default)] if default is not None else []
+    said = [saying for group in groups.values() for saying in group]
+    if tool is not None and len(path) > 2:
+        counting = next(reversed(groups), path)
+        value = _held(counting, merged, visible)
+        value, origins = _of_tool(path[2:], tool, value, groups.get(counting, ()))
+    else:
+        value = _held(path, merged, visible)
+        origins = origins_of(said, has_default=bool(defaults))
+    if value and not origins:  # an entry of a list that a layer added to
+        origins = (merged.places.origin(path),)
+    if not value and defaults:
+        value, origins = (default,), origins or (DEFAULT,)
+    return ValueAccount(written, value, origins, (*defaults, *said))
+
+
+def _held(path: Path, merged: Manifest, visible: Visible) -> tuple[Any, ...]:
+    """What the merged manifest says at the path, if anything."""
+    held = value_at(merged.layered.data, path)
+    return () if held is NOTHING else (visible.effective(path, held),)
+
+
+def _of_tool(
+    field: Path, tool: Tool, held: tuple[Any, ...], said: tuple[Saying, ...]
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """A tool's value and where it comes from, the key of `tools` that counts having `held`, by what was `said`."""
+    name = ".".join(map(str, field))
+    if field[0] == "annotations":  # these merge, key by key of `tools`
+        value = value_at({"annotations": tool.annotations or {}}, field)
+        origins = [origin for key, origin in tool.origins.items() if f"{key}.".startswith(f"{name}.")]
+        return (() if value in (NOTHING, {}) else (value,)), tuple(dict.fromkeys(origins))
+    if name in _FIELDS and getattr(tool, name) is not None:
+        held = (getattr(tool, name),)
+    origin = tool.origins.get(name)
+    return held, origins_of(said, has_default=False) or ((origin,) if origin and held else ())
 
 
 def _is_there(path: Path, merged: Manifest, plan: ExposurePlan) -> bool:
     """Whether the list entries on the path are there, and the tool that a key of `tools` names."""
     data = merged.layered.data
     entries = [path[: n + 1] for n, step in enumerate(path) if isinstance(step, int)]
-    if any(_value_at(data, entry) is _NOTHING for entry in entries):
+    if any(value_at(data, entry) is NOTHING for entry in entries):
         return False
     names_tool = path[0] == "tools" and len(path) > 1
     return not names_tool or path[1] in merged.language.tools or _tool(str(path[1]), plan) is not None
 
 
-def written_path(path: Path) -> str:
-    """The path as one writes it."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            name = f'"{step}"' if any(letter in step for letter in ".[] '") else step
-            text += f".{name}" if text else name
-    return text
-
-
-def _paths(path: Path, merged: Manifest, plan: ExposurePlan) -> list[Path]:
-    """The path, and for a tool's value the same field under every key of `tools` that is for the tool."""
-    if len(path) < 2 or path[0] != "tools":
-        return [path]
-    tool = _tool(str(path[1]), plan)
+def _paths(path: Path, merged: Manifest, tool: Tool | None) -> list[Path]:
+    """The path; for a tool's value the same field under each key of `tools` that is for the tool, lowest first."""
     if tool is None:
         return [path]
     names, label = (tool.own_name, tool.name), f"{tool.method} {tool.route}"
-    keys = [key for key in merged.language.tools if key in names or key == label or _is_for(key, names)]
-    others = [("tools", key, *path[2:]) for key in keys if key != path[1]]
-    return [path, *others]
+    # Of keys of one kind the first one counts, and exact keys before patterns.
+    keys = [*reversed(merged.language.tools)]
+    exact = [key for key in keys if key in names or (tool.source == "route" and label in (key, f"POST {key}"))]
+    globs = [key for key in keys if key not in exact and _is_for(key, names)]
+    return [("tools", key, *path[2:]) for key in (*globs, *exact)]
 
 
 def _is_for(key: str, names: tuple[str, ...]) -> bool:
@@ -118,34 +126,3 @@ def _is_for(key: str, names: tuple[str, ...]) -> bool:
 def _tool(name: str, plan: ExposurePlan) -> Tool | None:
     of_route = [t for t in plan.tools if t.source == "route" and f"{t.method} {t.route}" == name]
     return next((t for t in (*plan.tools, *of_route) if t in of_route or name in (t.name, t.own_name)), None)
-
-
-def _tool_field(path: Path, plan: ExposurePlan) -> tuple[Tool | None, str]:
-    if len(path) < 3 or path[0] != "tools":
-        return None, ""
-    field = f"arguments.{path[3]}" if path[2] == "arguments" and len(path) > 3 else str(path[2])
-    return _tool(str(path[1]), plan), field
-
-
-def _of_file(path: Path, base: Manifest) -> Iterator[Saying]:
-    value = _value_at(base.layered.data, path)
-    if value is not _NOTHING:
-        yield Saying(written_path(path), base.places.origin(path), value)
-
-
-def _of_layer(path: Path, layer: Layer) -> Iterator[Saying]:
-    last = path[-1]
-    for each in (path, (*path[:-1], f"{last}{ADD}")) if isinstance(last, str) else (path,):
-        if _value_at(layer.patch, each) is not _NOTHING:
-            yield Saying(written_path(each), str(layer.span(each)), secret=True)
-
-
-def _value_at(data: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(step, int):
-            if not isinstance(data, list) or not step < len(data):
-                return _NOTHING
-        elif not isinstance(data, Mapping) or step not in data:
-            return _NOTHING
-        data = data[step]
-    return data

@@ -6,8 +6,8 @@ unresolved values elsewhere in a shared configuration are nobody's concern here.
 
 from __future__ import annotations
 
-from gym_mcp_manifest.instance.block import Instance, instance_from_block
+from gym_mcp_manifest.instance.block import BlockInvalid, Instance, instance_from_block
 from gym_mcp_manifest.instance.config import read_instance
 from gym_mcp_manifest.instance.overrides import key_of
 
-__all__ = ["Instance", "instance_from_block", "key_of", "read_instance"]
+__all__ = ["BlockInvalid", "Instance", "instance_from_block", "key_of", "read_instance"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic import SecretStr
@@ -12,10 +13,10 @@ from gym_mcp_manifest.diagnostics import Diagnostic, nearest
 from gym_mcp_manifest.errors import ManifestInvalid
 from gym_mcp_manifest.instance.nodes import FLAG, OURS, PATCH
 from gym_mcp_manifest.instance.places import BlockPlaces
-from gym_mcp_manifest.instance.values import ServerKeys, values_of
+from gym_mcp_manifest.instance.values import ServerKeys, server_keys, values_of
 from gym_mcp_manifest.manifest.layers import Layer
 
-__all__ = ["Instance", "checked", "instance_from_block", "misspelt_keys"]
+__all__ = ["BlockInvalid", "Instance", "checked", "instance_from_block", "misspelt_keys"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,19 @@ class Instance:
     secrets: tuple[SecretStr, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     layers: tuple[Layer, ...] = ()
-    block: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    block: Callable[[], ServerKeys] = field(default=ServerKeys, repr=False)
+
+
+class BlockInvalid(ManifestInvalid):
+    """The block is not valid; what it says about the manifest may be all the same.
+
+    `rest` is the instance that its sound keys describe, good for further findings only; None where it is not
+    certain which manifest is meant.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], rest: Instance | None) -> None:
+        super().__init__(diagnostics)
+        self.rest = rest
 
 
 def instance_from_block(name: str, block: Any) -> Instance:
@@ -56,11 +69,17 @@ def checked(
     """The instance of a block, of the plain values of our keys in it, and of its layers.
 
     Raises:
-        ManifestInvalid: a key of ours is misspelt or has a value of the wrong kind; every finding at once.
+        BlockInvalid: a key of ours is misspelt or has a value of the wrong kind; every finding at once.
     """
-    found = [*misspelt_keys(values, places), *_wrong_kinds(values, places), *_unusable_layers(layers)]
+    odd = [tuple(_unusable_layer(layer)) for layer in layers]
+    found = [
+        *misspelt_keys(values, places),
+        *_wrong_kinds(values, places),
+        *(finding for findings in odd for finding in findings),
+    ]
     if found:
-        raise ManifestInvalid(found)
+        sound = [layer for layer, findings in zip(layers, odd, strict=True) if not findings]
+        raise BlockInvalid(found, _rest(name, block, values, sound, places))
     secret = values.get("mcp_secret")
     secrets = [secret] if isinstance(secret, str) else secret or []
     return Instance(
@@ -70,7 +89,21 @@ def checked(
         secrets=tuple(SecretStr(value) for value in secrets),
         allowed_hosts=tuple(values.get("mcp_allowed_hosts") or ()),
         layers=tuple(layers),
-        block=ServerKeys(block, places),
+        block=partial(server_keys, block, places),
+    )
+
+
+def _rest(
+    name: str, block: Any, values: Mapping[str, Any], layers: list[Layer], places: BlockPlaces
+) -> Instance | None:
+    """The instance by what is sound in a faulty block; None where `mcp_manifest` may be what is faulty."""
+    manifest = values.get("mcp_manifest")
+    meant = {nearest(key, OURS) for key in values if key not in OURS}
+    if "mcp_manifest" in meant or ("mcp_manifest" in values and not _fits("mcp_manifest", manifest)):
+        return None
+    on = values.get(FLAG) is not False
+    return Instance(
+        name=name, on=on, manifest=manifest, layers=tuple(layers), block=partial(server_keys, block, places)
     )
 
 
@@ -120,13 +153,12 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _unusable_layers(layers: list[Layer]) -> Iterator[Diagnostic]:
-    for layer in layers:
-        if not isinstance(layer.patch, Mapping):
-            message = f"`{PATCH}`: expected a mapping in the manifest's language"
-            yield Diagnostic(code="GMM203", message=message, span=layer.span(()), hint="write `{}` for no changes")
-        else:
-            yield from _foreign_keys(layer, layer.patch, ())
+def _unusable_layer(layer: Layer) -> Iterator[Diagnostic]:
+    if not isinstance(layer.patch, Mapping):
+        message = f"`{PATCH}`: expected a mapping in the manifest's language"
+        yield Diagnostic(code="GMM203", message=message, span=layer.span(()), hint="write `{}` for no changes")
+    else:
+        yield from _foreign_keys(layer, layer.patch, ())
 
 
 def _foreign_keys(layer: Layer, value: Any, path: tuple[str | int, ...]) -> Iterator[Diagnostic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def read_instance(
     config = composition.config
     whole = BlockPlaces(shown, read_places(path), assignments=tuple(composition.assignments))
     blocks = _blocks(config, whole, folder or Path(path).resolve().parent.name)
-    name = _chosen({name: where for name, (where, _) in blocks.items()}, server, folder, shown)
+    name = _chosen({name: where for name, (where, _) in blocks.items()}, server, folder, whole)
     root, block = blocks[name]
     places = replace(whole, name=f"{shown}: {name}", root=root)
     _refuse_strays_beside(config, root, places)
@@ -89,10 +89,17 @@ def _loaded(path: str | Path) -> Any:
         span = read_places(path).span(steps_of(getattr(error, "full_key", None)))
         if mark:
             span = Span(shown, mark.line + 1, mark.column + 1, private=True)
+        elif not span.line:
+            span = _first_line(shown)
         raise invalid("GMM501", f"the configuration cannot be read: {reason_of(error)}", span) from error
     if not isinstance(config, DictConfig):
-        raise invalid("GMM501", "the configuration is a list, not a mapping", shown)
+        raise invalid("GMM501", "the configuration is a list, not a mapping", _first_line(shown))
     return config
+
+
+def _first_line(name: str) -> Span:
+    """The place of what is wrong with a file as a whole."""
+    return Span(name, 1, 1, private=True)
 
 
 def _instance(name: str, block: Any, composition: Composition, places: BlockPlaces) -> Instance:
@@ -121,7 +128,9 @@ def _stray(path: tuple[str, ...], key: str, home: Sequence[str], places: BlockPl
     return invalid("GMM502", f"`{key}` stands outside of every instance", span, hint)
 
 
-def _chosen(folders: Mapping[str, Sequence[str]], server: str | None, folder: str | None, shown: str) -> str:
+def _chosen(
+    folders: Mapping[str, Sequence[str]], server: str | None, folder: str | None, whole: BlockPlaces
+) -> str:
     of_folder = [name for name, where in folders.items() if where and where[-1] == folder]
     if server is None and len(of_folder) == 1:
         return of_folder[0]
@@ -129,8 +138,19 @@ def _chosen(folders: Mapping[str, Sequence[str]], server: str | None, folder: st
     if server is not None and server not in folders:
         guess = nearest(server, folders)
         hint = f"did you mean `{guess}`?" if guess else f"instances in the file: {names}"
-        raise invalid("GMM503", f"the configuration has no instance {server!r}", shown, hint)
+        message = f"the configuration has no instance {server!r}"
+        raise _no_choice(message, hint, [guess] if guess else folders, folders, whole)
     if server is None and len(folders) != 1:
         hint = "name one with --server" if folders else "the shape is `NAME: {resources_servers: {FOLDER: {...}}}`"
-        raise invalid("GMM503", f"which instance is meant? The file has: {names}", shown, hint)
+        raise _no_choice(f"which instance is meant? The file has: {names}", hint, folders, folders, whole)
     return server or next(iter(folders))
+
+
+def _no_choice(
+    message: str, hint: str, names: Iterable[str], folders: Mapping[str, Sequence[str]], whole: BlockPlaces
+) -> ManifestInvalid:
+    """The error for an instance that is not settled, at the keys of those that it may be."""
+    spans = {name: whole.config.span(folders[name][:1], key=True) for name in names}
+    places = [(f"the instance {name!r} is at", span) for name, span in spans.items() if span.line]
+    first = places[0][1] if places else _first_line(whole.config.name)
+    return invalid("GMM503", message, first, hint, tuple(places[1:]))

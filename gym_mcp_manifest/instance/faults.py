@@ -16,10 +16,16 @@ _QUOTABLE = re.compile(
 )
 
 
-def invalid(code: str, message: str, place: str | Span, hint: str | None = None) -> ManifestInvalid:
+def invalid(
+    code: str,
+    message: str,
+    place: str | Span,
+    hint: str | None = None,
+    related: tuple[tuple[str, Span], ...] = (),
+) -> ManifestInvalid:
     """The error for one finding about the configuration."""
     span = place if isinstance(place, Span) else Span(place)
-    return ManifestInvalid([Diagnostic(code=code, message=message, span=span, hint=hint)])
+    return ManifestInvalid([Diagnostic(code=code, message=message, span=span, hint=hint, related=related)])
 
 
 def reason_of(error: BaseException) -> str:

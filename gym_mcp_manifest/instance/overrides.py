@@ -13,7 +13,7 @@ from gym_mcp_manifest.errors import ManifestInvalid
 from gym_mcp_manifest.instance.faults import invalid, reason_of
 from gym_mcp_manifest.instance.nodes import OURS, PATCH, BlockPath, blocks_of, keys_of, nested
 from gym_mcp_manifest.instance.places import Assignment
-from gym_mcp_manifest.manifest.keys import ADD, list_default
+from gym_mcp_manifest.manifest.keys import ADD, addable_keys, list_default, usable_keys
 
 __all__ = ["Composition", "apply_overrides", "key_of"]
 
@@ -133,7 +133,7 @@ def _assign(
     if block is None:
         _refuse_stray(path, blocks, place)
     if not ours and path[-1] not in keys_of(holder) and not may_add:
-        raise _absent(path, holder, block, place)
+        raise _absent(path, len(path), holder, block, place)
     if _is_in_patch(path, block):
         # Unlike an update, a merge leaves alone what an interpolation on the way points to.
         composition.config.merge_with(nested(path, value))
@@ -149,7 +149,7 @@ def _delete(
     block = _block_at(path, blocks)
     holder = _holder(composition.config, path, block, place, deletes=True)
     if path[-1] not in keys_of(holder):
-        raise _absent(path, holder, block, place, deletes=True)
+        raise _absent(path, len(path), holder, block, place, deletes=True)
     if value is not None and value != holder._get_node(path[-1]):
         raise invalid("GMM504", "the value to delete is not the one that is set", place, "leave `=value` out")
     del holder[path[-1]]
@@ -215,7 +215,7 @@ def _holder(
         if step not in keys_of(config):
             if may_grow:
                 break
-            raise _absent(path[:depth], config, block, place, deletes=deletes)
+            raise _absent(path, depth, config, block, place, deletes=deletes)
         node = config._get_node(step)
         if may_grow and _is_in_patch(path[:depth], block) and node._is_interpolation():
             break
@@ -240,16 +240,38 @@ def _no_mapping(path: tuple[str, ...], node: Any, place: str) -> ManifestInvalid
 
 
 def _absent(
-    path: tuple[str, ...], holder: Any, block: tuple[str, ...] | None, place: str, *, deletes: bool = False
+    path: tuple[str, ...],
+    depth: int,
+    holder: Any,
+    block: tuple[str, ...] | None,
+    place: str,
+    *,
+    deletes: bool = False,
 ) -> ManifestInvalid:
+    """The error for a path whose first `depth` steps lead nowhere: `holder` has no such key."""
     names = keys_of(holder)
-    in_block = block is not None and len(path) == len(block) + 1
-    guess = nearest(path[-1], (*names, *OURS) if in_block and not deletes else names)
-    message = f"the configuration has no `{'.'.join(path)}`"
+    in_block = block is not None and depth == len(block) + 1
+    guess = nearest(path[depth - 1], (*names, *OURS) if in_block and not deletes else names)
+    message = f"the configuration has no `{'.'.join(path[:depth])}`"
     hint = f"did you mean `{guess}`?" if guess else f"known here: {', '.join(names) or 'nothing'}"
-    if deletes and not guess and _is_in_patch(path, block):
+    if deletes and not guess and block is not None and _is_in_patch(path, block):
         hint = (
             "`~` takes back what the configuration itself says; against what mcp.yaml says, set the value that"
             f" should hold: `{'.'.join(path)}=...`"
         )
+        message, hint = _unknown(path[len(block) + 1 :]) or (message, hint)
     return invalid("GMM504", message, place, hint)
+
+
+def _unknown(path: tuple[str, ...]) -> tuple[str, str] | None:
+    """What to tell about the first key on a path of the language that it does not know, and the cure."""
+    for end, key in enumerate(path):
+        known = (*usable_keys(path[:end]), *addable_keys(path[:end]))
+        if known and key not in known and not key.startswith("x-"):
+            where = f" in `{'.'.join(path[:end])}`" if end else ""
+            guess = nearest(key, known)
+            return (
+                f"unknown key `{key}`{where}",
+                f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}",
+            )
+    return None

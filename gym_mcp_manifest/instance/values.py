@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from gym_mcp_manifest.errors import ManifestInvalid
@@ -10,43 +11,28 @@ from gym_mcp_manifest.instance.faults import invalid, reason_of
 from gym_mcp_manifest.instance.nodes import FLAG, OURS, is_node
 from gym_mcp_manifest.instance.places import BlockPlaces
 
-__all__ = ["ServerKeys", "UnresolvedError", "values_of"]
+__all__ = ["ServerKeys", "server_keys", "values_of"]
 
 
-class UnresolvedError(LookupError):
-    """A value of the server's that was asked for cannot be resolved; `unresolved` is its key."""
+@dataclass(frozen=True, slots=True)
+class ServerKeys:
+    """The server's own keys of a block, as plain data that may be secrets, and those that cannot be resolved."""
 
-    def __init__(self, key: str) -> None:
-        self.unresolved = key
-        super().__init__(f"`{key}` cannot be resolved")
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    unresolved: frozenset[str] = frozenset()
 
 
-class ServerKeys(Mapping[str, Any]):
-    """The server's own keys of a block, each resolved when it is asked for. Values may be secrets."""
-
-    def __init__(self, block: Any, places: BlockPlaces) -> None:
-        self._block = {} if block is None else block
-        self._places = places
-
-    def __getitem__(self, key: str) -> Any:
-        """The plain value.
-
-        Raises:
-            KeyError: there is no such key, or it is ours.
-            UnresolvedError: the value cannot be resolved.
-        """
-        if key not in list(self):
-            raise KeyError(key)
-        try:
-            return _plain_value(self._block, key, self._places)
-        except ManifestInvalid as error:
-            raise UnresolvedError(key) from error
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in self._block if isinstance(key, str) and key not in OURS)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def server_keys(block: Any, places: BlockPlaces) -> ServerKeys:
+    """The server's own keys of a block, resolved now."""
+    values: dict[str, Any] = {}
+    unresolved = set()
+    for key in [] if block is None else list(block):
+        if isinstance(key, str) and key not in OURS:
+            try:
+                values[key] = _plain_value(block, key, places)
+            except ManifestInvalid:
+                unresolved.add(key)
+    return ServerKeys(values, frozenset(unresolved))
 
 
 def values_of(block: Any, places: BlockPlaces, *, unread: tuple[str, ...] = ()) -> dict[str, Any]:

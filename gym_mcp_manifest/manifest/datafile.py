@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -16,10 +18,14 @@ from gym_mcp_manifest.manifest.patterns import is_glob
 from gym_mcp_manifest.manifest.source import SourceFile, read_source
 from gym_mcp_manifest.manifest.yamldoc import parse_document
 
-__all__ = ["MAX_DATA_BYTES", "DataDocument", "DataProblem", "find_files", "read_documents"]
+__all__ = ["MAX_DATA_BYTES", "DataDocument", "DataProblem", "capped", "find_files", "read_documents"]
 
 #: Largest data file that is read.
 MAX_DATA_BYTES = 256 * 1024 * 1024
+#: Most findings of one code that are told of one file.
+_MOST = 20
+#: Findings about a file as a whole.
+_OF_FILE = ("GMM101", "GMM104")
 
 
 class DataProblem(Exception):
@@ -42,13 +48,36 @@ class DataDocument:
         """Where a mapping or list of the value stands; the document's own place for what a query made anew."""
         return (self._objects and self._objects.span(part)) or self.span
 
-    def pointer_to(self, part: Any) -> str | None:
-        """The JSON Pointer to a mapping or list of the value, empty for the value itself; None for a new one."""
-        return self._objects.pointer(part) if self._objects else None
+    def place_within(self, part: Any, path: tuple[str | int, ...], *, key: bool = False) -> Span:
+        """Where what stands at `path` of a mapping or list of the value, or its key, is written."""
+        return (self._objects and self._objects.part_span(part, path, key=key)) or self.span
+
+    def pointer_to(self, part: Any, path: tuple[str | int, ...] = ()) -> str | None:
+        """The JSON Pointer to a mapping or list of the value, or to what stands at `path` of it.
+
+        Empty for the value itself, None for what a query made anew.
+        """
+        return self._objects.pointer(part, path) if self._objects else None
 
     @cached_property
     def _objects(self) -> Objects | None:
         return self._locate() if self._locate else None
+
+
+def capped(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """The findings, but of each file and code the first few only, and then how many more there are."""
+    seen: Counter[tuple[str | None, str]] = Counter()
+    last: dict[tuple[str | None, str], Diagnostic] = {}
+    for finding in found:
+        key = finding.file, finding.code
+        seen[key] += 1
+        if seen[key] <= _MOST:
+            yield finding
+        else:
+            last.setdefault(key, finding)
+    for key, finding in last.items():
+        message = f"and {seen[key] - _MOST} more like those above, from here on"
+        yield Diagnostic(code=finding.code, message=message, span=finding.span)
 
 
 def find_files(
@@ -68,7 +97,7 @@ def find_files(
     if "\0" in written:
         raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r} is no path", span=place))
     if not anywhere and (pure.is_absolute() or ".." in pure.parts or "\\" in written):
-        raise _outside(written, place)
+        raise DataProblem(_astray(written, folder, place))
     base = Path.cwd() if anywhere else folder
     try:
         matched = sorted(_glob(base, pure)) if is_glob(written) else [base / written]
@@ -77,9 +106,9 @@ def find_files(
         raise DataProblem(Diagnostic(code="GMM401", message=f"{written!r}: {reason}", span=place)) from error
     kept = [path for path in matched if not any(fnmatchcase(path.name, glob) for glob in except_globs)]
     root = folder.resolve()
-    for path in kept:
-        if not anywhere and not _real(path, written, place).is_relative_to(root):
-            raise _outside(written, place)
+    strays = [path for path in kept if not anywhere and not _real(path, written, place).is_relative_to(root)]
+    if strays:
+        raise DataProblem(*capped(_led_outside(path, folder, written, place) for path in strays))
     return tuple(kept)
 
 
@@ -100,7 +129,9 @@ def read_documents(path: Path, shown: str, place: Span | None = None) -> Iterato
     named = (("named here", place),) if place else ()
     source, found = read_source(path, max_bytes=MAX_DATA_BYTES, name=shown)
     if source is None:
-        raise DataProblem(*(replace(d, code="GMM401", related=d.related if d.line else named) for d in found))
+        raise DataProblem(
+            *(replace(d, code="GMM401", related=named if d.code in _OF_FILE else d.related) for d in found)
+        )
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         yield from _json_lines(source)
@@ -114,7 +145,8 @@ def read_documents(path: Path, shown: str, place: Span | None = None) -> Iterato
     else:
         hint = "a data file ends in .json, .jsonl, .yaml or .yml"
         message = f"unknown kind of file {path.name!r}"
-        raise DataProblem(Diagnostic(code="GMM401", message=message, span=Span(shown), hint=hint, related=named))
+        start = Span(shown, 1, 1)
+        raise DataProblem(Diagnostic(code="GMM401", message=message, span=start, hint=hint, related=named))
 
 
 def _glob(base: Path, pattern: PurePosixPath) -> Iterator[Path]:
@@ -124,9 +156,16 @@ def _glob(base: Path, pattern: PurePosixPath) -> Iterator[Path]:
 
 
 def _json_lines(source: SourceFile) -> Iterator[DataDocument]:
+    """The lines that can be read, and then one DataProblem about the others."""
+    faults: list[Diagnostic] = []
     for number, line in enumerate(source.text.split("\n"), start=1):
         if line.strip():
-            yield _json_document(line, Span(source.name, number, len(line) - len(line.lstrip()) + 1))
+            try:
+                yield _json_document(line, Span(source.name, number, len(line) - len(line.lstrip()) + 1))
+            except DataProblem as problem:
+                faults += problem.found
+    if faults:
+        raise DataProblem(*faults)
 
 
 def _json_document(text: str, whole: Span) -> DataDocument:
@@ -148,7 +187,36 @@ def _fault(fault: JsonFault, text: str, whole: Span) -> Diagnostic:
     return Diagnostic(code="GMM401", message=str(fault), span=place, related=related)
 
 
-def _outside(written: str, place: Span | None) -> DataProblem:
+def _astray(written: str, folder: Path, place: Span | None) -> Diagnostic:
+    """The finding about a path that is not relative, or that leaves the folder by its very spelling."""
     message = f"the data file {written!r} lies outside the server's folder"
     hint = "name a file in the folder of the manifest, relative to it and with forward slashes"
-    return DataProblem(Diagnostic(code="GMM402", message=message, span=place, hint=hint))
+    inside = _inside(written.replace("\\", "/"), folder)
+    if inside is not None:
+        absolute = Path(written).is_absolute()
+        message = f"the data file {written!r} " + (
+            "is absolute" if absolute else "has backslashes" if "\\" in written else "goes through `..`"
+        )
+        hint = f"write it relative: `{inside}`" if absolute else f"write `{inside}`"
+    return Diagnostic(code="GMM402", message=message, span=place, hint=hint)
+
+
+def _inside(written: str, folder: Path) -> str | None:
+    """The path relative to the folder, of a path that stays within it."""
+    root = os.path.abspath(folder)  # noqa: PTH100 # links are kept: their names are what the user knows
+    whole = os.path.normpath(os.path.join(root, written))  # noqa: PTH118
+    return Path(whole).relative_to(root).as_posix() if Path(whole).is_relative_to(root) else None
+
+
+def _led_outside(path: Path, folder: Path, written: str, place: Span | None) -> Diagnostic:
+    """The finding about a file that a link on the way leads out of the folder."""
+    steps = path.relative_to(folder).parts
+    ways = (folder.joinpath(*steps[: n + 1]) for n in range(len(steps)))
+    link = next((way for way in ways if way.is_symlink()), path).relative_to(folder).as_posix()
+    name = path.relative_to(folder).as_posix()
+    of = f" of {written!r}" if name != written else ""
+    by = f" by the link {link!r}" if link != name else ": it is a link"
+    message = f"the data file {name!r}{of} lies outside the server's folder{by}"
+    hint = "copy what it leads to into the folder of the manifest"
+    hint += ", or leave it out with `except`" if is_glob(written) else ""
+    return Diagnostic(code="GMM402", message=message, span=place, hint=hint)

@@ -59,6 +59,11 @@ class Expression:
             _check_call(text, name, given)
         return cls(text, result)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Every key that the expression names; `@` where it asks for a whole."""
+        return frozenset(_names(self._compiled.parsed))
+
     def search(self, data: Any) -> Any:
         """What the expression gives on `data`; ExpressionFailed where JMESPath raises (a type error, say)."""
         try:
@@ -72,6 +77,15 @@ class Expression:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _names(node: Any) -> Iterator[str]:
+    if node["type"] == "field":
+        yield node["value"]
+    elif node["type"] == "current":
+        yield "@"
+    for inner in node["children"]:
+        yield from _names(inner)
 
 
 def compiled(text: str) -> ParsedResult:

@@ -13,7 +13,7 @@ from gym_mcp_manifest.manifest.keys import Path, addable_keys, known_keys, usabl
 from gym_mcp_manifest.manifest.layers import Layered
 from gym_mcp_manifest.manifest.models import SOURCE_KEYS
 
-__all__ = ["fault_of", "kind_of", "value_span"]
+__all__ = ["fault_of", "kind_of", "path_of", "shown", "value_span"]
 
 _LATER: dict[Path, str] = {
     (
@@ -34,6 +34,11 @@ _EXPECTED = {
     "too_short": "expected at least one entry",
     "dataclass_type": "expected a text",
 }
+#: Keys that take one value, or a list of them.
+_ONE_OR_MANY: dict[str | int, str] = {
+    "file": "expected a path or a list of paths",
+    "from": "expected an expression or a list of expressions",
+}
 #: Texts with a syntax of their own.
 _SPELLINGS = {"route_pattern": "GMM207", "expression": "GMM208", "reference": "GMM211"}
 _HINTS = {
@@ -47,10 +52,10 @@ _HINTS = {
 
 def fault_of(detail: ErrorDetails, layered: Layered) -> Diagnostic:
     """The finding for one of pydantic's complaints."""
-    path, kind, context = _real_path(detail["loc"], layered.data), detail["type"], detail.get("ctx", {})
+    path, kind, context = path_of(detail, layered.data), detail["type"], detail.get("ctx", {})
     # What an instance's layer says may have come from a secret of the environment.
-    value = "..." if layered.places.is_layered(path) else _shown(detail["input"])
-    shown, places = _spelled(path), layered.places
+    value = "..." if layered.places.is_layered(path) else shown(detail["input"])
+    where, places = _spelled(path), layered.places
     code, message, hint, on_key = "GMM203", "", None, False
     if kind == "extra_forbidden":
         on_key = True
@@ -62,11 +67,11 @@ def fault_of(detail: ErrorDetails, layered: Layered) -> Diagnostic:
         path = path[:-1]
     elif kind == "not_yet":
         code, on_key = "GMM206", True
-        message = f"`{shown}: {value}` is not yet supported by this release"
+        message = f"`{where}: {value}` is not yet supported by this release"
         hint = _LATER.get(path) or _LATER.get(path[-1:]) or "leave the key out"
     elif detail["input"] is None or kind == "no_value":
         code, on_key = "GMM204", True
-        message = f"`{shown}` has no value"
+        message = f"`{where}` has no value"
         hint = "write `version: 1`" if path == ("version",) else _EMPTY_VALUES
     elif kind == "newer_version":
         code = "GMM205"
@@ -74,16 +79,17 @@ def fault_of(detail: ErrorDetails, layered: Layered) -> Diagnostic:
         hint = "write `version: 1`, or install a release that reads it"
     elif kind == "no_source":
         code = "GMM202"
-        message, hint = f"`{shown}` is no source of tools", _source_hint(detail["input"])
+        message, hint = f"`{where}` is no source of tools", _source_hint(detail["input"])
     elif kind in _SPELLINGS:
         code = _SPELLINGS[kind]
         reason = "not valid" if value == "..." else context["reason"]
-        message = f"`{value}`: {reason}" if value != "..." else f"`{shown}`: {reason}"
+        message = f"`{value}`: {reason}" if value != "..." else f"`{where}`: {reason}"
         hint = context["hint"] if value != "..." else None
     else:
-        message = f"`{shown}`: {_expectation(detail)}, found {kind_of(detail['input'])} `{value}`"
+        message = f"`{where}`: {_expectation(detail)}, found {kind_of(detail['input'])} `{value}`"
         meant = context.get("hint") if value != "..." else None
-        hint = meant or _choice_hint(detail) or _HINTS.get(kind)
+        usual = None if path[-1:] in [(key,) for key in _ONE_OR_MANY] else _HINTS.get(kind)
+        hint = meant or _choice_hint(detail) or usual
     return Diagnostic(code=code, message=message, hint=hint, span=places.span(path, key=on_key))
 
 
@@ -91,7 +97,12 @@ def value_span(detail: ErrorDetails, layered: Layered) -> Span | None:
     """The place of the value that one of pydantic's complaints is about; None where it is about a key."""
     if detail["type"] in ("extra_forbidden", "missing"):
         return None
-    return layered.places.span(_real_path(detail["loc"], layered.data))
+    return layered.places.span(path_of(detail, layered.data))
+
+
+def path_of(detail: ErrorDetails, data: Any) -> Path:
+    """The path in the data of what one of pydantic's complaints is about."""
+    return _real_path(detail["loc"], data)
 
 
 def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
@@ -145,6 +156,8 @@ def _expectation(detail: ErrorDetails) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "literal_error":
         return f"expected {context['expected']}"
+    if kind == "tuple_type" and detail["loc"][-1] in _ONE_OR_MANY:
+        return _ONE_OR_MANY[detail["loc"][-1]]
     if kind == "greater_than_equal":
         return f"expected at least {context['ge']}"
     return _EXPECTED.get(kind) or detail["msg"][:1].lower() + detail["msg"][1:]
@@ -163,7 +176,8 @@ def _spelled(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as messages quote it, cut where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

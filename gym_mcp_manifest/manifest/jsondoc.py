@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from math import inf, isfinite
 from typing import Any, NoReturn
 
-__all__ = ["JsonFault", "opening_offsets", "parse_json"]
+__all__ = ["JsonFault", "opening_offsets", "parse_json", "part_offsets"]
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _OPENING = re.compile(rf"{_STRING}|([\[{{])", re.DOTALL)
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}]|-?Infinity|NaN|-?[0-9][-+0-9.eE]*", re.DOTALL)
 _COLON = re.compile(r"[ \t\r\n]*:")
+_GAP = re.compile(r"[ \t\r\n,:]*")
+_DECODER = json.JSONDecoder()
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -53,6 +55,49 @@ def parse_json(text: str) -> Any:
 def opening_offsets(text: str) -> list[int]:
     """The offsets of every `{` and `[` of a JSON text in order, which is that of its values from outside in."""
     return [match.start() for match in _OPENING.finditer(text) if match[1]]
+
+
+def part_offsets(text: str, offset: int, path: tuple[str | int, ...], *, key: bool = False) -> tuple[int, int]:
+    """From where to where the part at `path` of the value at `offset` stands, or its key; the text is JSON.
+
+    Where there is no such part, that is the last one on the way to it. Of an object or list it is the bracket.
+    """
+    start, end = offset, offset + 1
+    for step in path:
+        for name, key_start, key_end, at, behind in _members(text, offset):
+            if name == step:
+                is_open = text[at] in "{["
+                start, end = (key_start, key_end) if key else (at, at + 1 if is_open else behind)
+                offset = at
+                break
+        else:
+            break
+    return start, end
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str | int, int, int, int, int]]:
+    """Every member of the object or list at `at`: key or index, from where to where its key, and its value.
+
+    An entry of a list has no key of its own: its value stands in for it.
+    """
+    named = text[at] == "{"
+    at = _behind_gap(text, at + 1) if text[at] in "{[" else len(text)
+    index = 0
+    while at < len(text) and text[at] not in "]}":
+        name: str | int = index
+        start = end = at
+        if named:
+            name, end = _DECODER.raw_decode(text, at)
+            at = _behind_gap(text, end)
+        _, behind = _DECODER.raw_decode(text, at)
+        yield (name, start, end, at, behind) if named else (name, at, behind, at, behind)
+        at = _behind_gap(text, behind)
+        index += 1
+
+
+def _behind_gap(text: str, at: int) -> int:
+    match = _GAP.match(text, at)
+    return match.end() if match else at
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

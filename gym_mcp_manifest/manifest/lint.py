@@ -12,6 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span
+from gym_mcp_manifest.manifest.keys import Path
+from gym_mcp_manifest.manifest.partplaces import PartPlaces
+from gym_mcp_manifest.manifest.schemafaults import parts_of
 
 __all__ = ["LINT_CODES", "AdvertisedTool", "tool_lint"]
 
@@ -25,8 +28,8 @@ _LEGAL_PROPERTY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 _EXACT = 2**53
 _COMBINATORS = ("anyOf", "oneOf", "allOf")
 
-#: What breaks and what would mend it.
-_Problem = tuple[str, str]
+#: Where in the schema, what breaks, and what would mend it.
+_Problem = tuple[Path, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class AdvertisedTool:
     named_at: Span | None = None
     #: Where the schema is written, if not where the tool is.
     schema_span: Span | None = None
+    #: Where the parts of the schema stand.
+    schema_places: PartPlaces | None = None
+    #: Whether a spec describes it, not a handler of its own.
+    of_dispatcher: bool = False
 
     def warning(
         self, code: str, message: str, hint: str, *, span: Span | None = None, other: Span | None = None
@@ -62,8 +69,9 @@ def tool_lint(tools: Iterable[AdvertisedTool], span: Span | None = None) -> Iter
     for tool in tools:
         text = json.dumps(tool.input_schema, ensure_ascii=False, default=str)
         total += len(text) + len(tool.description or "")
-        for problem, hint in _problems(text):
-            yield tool.warning("GMM707", f"{tool.name!r}: {problem}", hint, span=tool.schema_span)
+        for path, problem, hint in _problems(text):
+            place = tool.schema_places and tool.schema_places.span(path, key=True)
+            yield tool.warning("GMM707", f"{tool.name!r}: {problem}", hint, span=place or tool.schema_span)
         if len(text) > _LARGE_SCHEMA:
             message = (
                 f"the input schema of {tool.name!r} has {len(text):,} characters, which every request carries"
@@ -74,7 +82,8 @@ def tool_lint(tools: Iterable[AdvertisedTool], span: Span | None = None) -> Iter
             message = (
                 f"{tool.name!r} has no description: models choose by it, and Claude Code's tool search finds by it"
             )
-            hint = f"write `tools: {{{tool.name}: {{description: ...}}}}`, or give the handler a docstring"
+            cure = "describe it in its spec" if tool.of_dispatcher else "give the handler a docstring"
+            hint = f"write `tools: {{{tool.name}: {{description: ...}}}}`, or {cure}"
             yield tool.warning("GMM708", message, hint)
         elif (first := described.setdefault(str(tool.description), tool)) is not tool:
             alike.setdefault(first.name, [first.name]).append(tool.name)
@@ -101,39 +110,38 @@ def _problems(text: str) -> tuple[_Problem, ...]:
 
 
 def _property_problems(name: str, part: Any) -> Iterator[_Problem]:
+    path = ("properties", name)
     if not name or len(name) > 64 or not _LEGAL_PROPERTY.issuperset(name):
         cure = "use 1 to 64 of the letters [a-zA-Z0-9_.-]"
-        yield f"the property name {name!r} makes Claude Code drop the tool", cure
+        yield path, f"the property name {name!r} makes Claude Code drop the tool", cure
     if name == "self":
-        yield "langchain-mcp-adapters cannot call a tool with an argument `self`", "name the argument otherwise"
+        what = "langchain-mcp-adapters cannot call a tool with an argument `self`"
+        yield path, what, "name the argument otherwise"
     if isinstance(part, bool):
         what = f"the boolean schema of {name!r} costs TypeScript SDK v1 and Gemini CLI the whole list"
-        yield what, f"it is advertised as `{'{}' if part else '{not: {}}'}`; write that instead"
+        yield path, what, f"it is advertised as `{'{}' if part else '{not: {}}'}`; write that instead"
 
 
 def _root_problems(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> Iterator[_Problem]:
-    if any(
-        isinstance(part, dict) and "title" in part and part["title"] is None for part in (schema, *parts.values())
-    ):
-        yield "a null `title` makes Claude Code drop the tool", "it is left out; take it out of the schema"
+    for path, part in (((), schema), *((("properties", name), part) for name, part in parts.items())):
+        if isinstance(part, dict) and "title" in part and part["title"] is None:
+            cure = "it is left out; take it out of the schema"
+            yield (*path, "title"), "a null `title` makes Claude Code drop the tool", cure
+            break
     for key in _COMBINATORS:
         if key in schema:
-            yield f"`{key}` at the schema's root is refused by Anthropic's API", "write the properties out"
+            yield (key,), f"`{key}` at the schema's root is refused by Anthropic's API", "write the properties out"
 
 
 def _deep_problems(schema: Any) -> Iterator[_Problem]:
-    tuples = large = False
-    left = [schema]
-    while left:
-        part = left.pop()
-        if isinstance(part, dict):
-            tuples = tuples or isinstance(part.get("prefixItems"), list)
-            left += part.values()
-        elif isinstance(part, list):
-            left += part
+    tuples = large = None
+    for path, part in parts_of(schema):
+        if isinstance(part, dict) and isinstance(part.get("prefixItems"), list):
+            tuples = tuples or (*path, "prefixItems")
         elif isinstance(part, int) and abs(part) > _EXACT:
-            large = True
+            large = large or path
     if tuples:
-        yield "Codex drops `prefixItems`: its model sees a list of texts", "take an object with named properties"
+        what = "Codex drops `prefixItems`: its model sees a list of texts"
+        yield tuples, what, "take an object with named properties"
     if large:
-        yield f"Claude Code rounds whole numbers beyond {_EXACT}", "take a text, or a smaller bound"
+        yield large, f"Claude Code rounds whole numbers beyond {_EXACT}", "take a text, or a smaller bound"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
-__all__ = ["first_fault"]
+__all__ = ["metaschema_faults"]
 
 _HOME = "https://json-schema.org/draft/2020-12/"
 
 
-def first_fault(schema: Any) -> ValidationError | None:
-    """The first fault of a JSON Schema, or None for a valid one."""
-    return next(_VALIDATOR.iter_errors(schema), None)
+def metaschema_faults(schema: Any) -> Iterator[ValidationError]:
+    """Every fault of a JSON Schema; none for a valid one."""
+    yield from _VALIDATOR.iter_errors(schema)
 
 
 def _in_one_piece() -> dict[str, Any]:

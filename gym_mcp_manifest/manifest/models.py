@@ -156,9 +156,9 @@ class PythonSource(SelectedSource):
     """Tool specs from a Python object, or from what a callable returns."""
 
     python: Reference = Field(
-        description="`pkg.module:attr`, or `app:attr` and `server:attr` for the running objects (`app:` is also the "
-        "module of an app.py). A callable is called at boot, and awaited where it is a coroutine function. Makes "
-        "the manifest as trusted as code.",
+        description="`pkg.module:attr`, or `app:attr` and `server:attr` for the running objects (`app:` is also "
+        "the module of an app.py). A callable is called at boot, and awaited where it is a coroutine function. "
+        "Makes the manifest as trusted as code.",
         examples=["my_server.tools:TOOLS", "server:tool_specs"],
     )
     args: tuple[Any, ...] = Field((), description="Arguments of the callable.", examples=[["train"]])

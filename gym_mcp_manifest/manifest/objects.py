@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Span
-from gym_mcp_manifest.manifest.jsondoc import opening_offsets
+from gym_mcp_manifest.manifest.jsondoc import opening_offsets, part_offsets
 from gym_mcp_manifest.manifest.nodes import Document, Node, place_of
 
 __all__ = ["Objects", "json_objects", "line_and_column", "yaml_objects"]
+
+#: The keys and indices that lead from a value to a part of it.
+_Path = tuple[str | int, ...]
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
@@ -21,23 +24,39 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 class Objects:
     """The mappings and lists of one value, by identity; good as long as that value is alive."""
 
-    #: Its place in whatever terms `to_span` knows, the identity of what holds it, and its key or index there.
+    #: Its place in whatever terms the others know, the identity of what holds it, and its key or index there.
     entries: Mapping[int, tuple[Any, int, str | int]]
     to_span: Callable[[Any], Span]
+    #: The span of a part (or of its key), by the place and path of an object and the path from there.
+    to_part: Callable[[Any, _Path, _Path, bool], Span]
 
     def span(self, value: Any) -> Span | None:
         """The place where an object begins; None for one that does not belong to the value."""
         entry = self.entries.get(id(value))
         return self.to_span(entry[0]) if entry else None
 
-    def pointer(self, value: Any) -> str | None:
-        """The JSON Pointer to an object, empty for the whole value; None for one that does not belong to it."""
-        steps: list[str] = []
+    def part_span(self, value: Any, path: _Path, *, key: bool = False) -> Span | None:
+        """The place of the part at `path` of an object (or of its key), or of the last one on the way to it."""
+        entry = self.entries.get(id(value))
+        return self.to_part(entry[0], self._path(value), path, key) if entry else None
+
+    def pointer(self, value: Any, path: _Path = ()) -> str | None:
+        """The JSON Pointer to an object, or to the part of it at `path`; empty for the whole value.
+
+        None for an object that does not belong to the value.
+        """
+        if id(value) not in self.entries:
+            return None
+        steps = (str(step).replace("~", "~0").replace("/", "~1") for step in (*self._path(value), *path))
+        return "".join(f"/{step}" for step in steps)
+
+    def _path(self, value: Any) -> _Path:
+        steps: list[str | int] = []
         at = id(value)
         while at and at in self.entries:
             _, at, step = self.entries[at]
-            steps.append(str(step).replace("~", "~0").replace("/", "~1"))
-        return "/".join(["", *reversed(steps[:-1])]) if steps else None
+            steps.append(step)
+        return tuple(reversed(steps[:-1]))
 
 
 def json_objects(value: Any, text: str, name: str, first_line: int = 1) -> Objects:
@@ -48,12 +67,15 @@ def json_objects(value: Any, text: str, name: str, first_line: int = 1) -> Objec
     }
     starts = _line_starts(text)
 
-    def to_span(offset: int) -> Span:
-        row, column = _position(starts, offset)
+    def between(start: int, end: int) -> Span:
+        row, column = _position(starts, start)
         line = first_line + row
-        return Span(name, line, column, line, column + 1)
+        return Span(name, line, column, line, column + end - start)
 
-    return Objects(entries, to_span)
+    def to_part(offset: int, _: _Path, path: _Path, key: bool) -> Span:
+        return between(*part_offsets(text, offset, path, key=key))
+
+    return Objects(entries, lambda offset: between(offset, offset + 1), to_part)
 
 
 def yaml_objects(document: Document) -> Objects:
@@ -67,7 +89,11 @@ def yaml_objects(document: Document) -> Objects:
         entries[id(value)] = (place_of(node), holder, step)
         inner = [(value[key], node.values[key], id(value), key) for key in _keys(value)]
         waiting += reversed(inner)
-    return Objects(entries, document.source.span)
+
+    def to_part(_: Any, above: _Path, path: _Path, key: bool) -> Span:
+        return document.span((*above, *path), key=key)
+
+    return Objects(entries, document.source.span, to_part)
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

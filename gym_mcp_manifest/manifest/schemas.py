@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -11,10 +11,11 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span
-from gym_mcp_manifest.manifest.metaschema import first_fault
+from gym_mcp_manifest.manifest.keys import Path
+from gym_mcp_manifest.manifest.partplaces import PartPlaces
+from gym_mcp_manifest.manifest.schemafaults import SchemaFault, schema_faults
 
 __all__ = [
     "PERMISSIVE",
@@ -22,10 +23,11 @@ __all__ = [
     "advertised_form",
     "reply_findings",
     "reply_form",
+    "reply_problem",
     "schema_findings",
-    "schema_problem",
     "value_problem",
     "without_idle_definitions",
+    "written_out",
 ]
 
 #: The schema of a tool that takes any object.
@@ -41,9 +43,9 @@ def advertised_form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
     A root that is only a reference is written out (recursion stays in `$defs`), boolean property schemas
     become `{}` and `{"not": {}}`, and null titles are left out. A root that says another type is returned as
-    it is, for `schema_problem`.
+    it is, for `schema_findings`.
     """
-    schema = _written_out(schema)
+    schema = written_out(schema)
     properties = schema.get("properties")
     if isinstance(properties, dict):
         spelled = {name: _as_mapping(inner) for name, inner in properties.items()}
@@ -52,15 +54,20 @@ def advertised_form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema if "type" in schema else {"type": "object", **schema}
 
 
-def _written_out(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        definitions = schema.get("$defs")
-        target = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(definitions, dict) else None
-        if isinstance(target, dict):
-            rest = {key: value for key, value in schema.items() if key != "$ref"}
-            return {**target, **rest}
-    return schema
+def written_out(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    target = _root_target(schema)
+    if target is None:
+        return schema
+    return {**schema["$defs"][target], **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _root_target(schema: Mapping[str, Any]) -> str | None:
+    """The name of the definition that the root refers to; None where it is no such reference."""
+    reference, definitions = schema.get("$ref"), schema.get("$defs")
+    if not isinstance(reference, str) or not isinstance(definitions, dict):
+        return None
+    name = reference.removeprefix("#/$defs/")
+    return name if name != reference and isinstance(definitions.get(name), dict) else None
 
 
 def _as_mapping(schema: Any) -> Any:
@@ -90,49 +97,44 @@ def without_idle_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "$defs": kept} if kept else rest
 
 
-def schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """Why clients would refuse the schema (one bad tool costs some of them the whole list), or None."""
-    try:
-        text = json.dumps(schema, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"it is not JSON: {error}"
-    return _problem(text)
+def schema_findings(
+    name: str, schema: Mapping[str, Any], span: Span | None, places: PartPlaces | None = None
+) -> Iterator[Diagnostic]:
+    """The findings about the schema of the tool `name`, where clients would refuse it.
+
+    `places` are those of its parts; without them every finding stands at `span`.
+    """
+    faults = schema_faults(advertised_form(schema))
+    yield from _unusable(
+        f"input schema of {name!r}", schema, [(fault.path, fault) for fault in faults], span, places
+    )
 
 
-def schema_findings(name: str, schema: Mapping[str, Any], span: Span | None) -> Iterator[Diagnostic]:
-    """The finding about the schema of the tool `name`, where clients would refuse it."""
-    problem = schema_problem(advertised_form(schema))
-    if problem:
-        message = f"the input schema of {name!r} is unusable: {problem}"
-        yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")
+def _unusable(
+    what: str,
+    schema: Mapping[str, Any],
+    faults: Iterable[tuple[Path, SchemaFault]],
+    span: Span | None,
+    places: PartPlaces | None,
+) -> Iterator[Diagnostic]:
+    # What a root reference leads to is written out beside the definition, so its faults are there twice.
+    distinct = {(_written_path(path, schema), fault.message): fault for path, fault in faults}
+    for (path, reason), fault in distinct.items():
+        pointer = places.pointer(path) if places else None
+        where = pointer if pointer is not None else "/".join(map(str, path))
+        place = (places and places.span(path, key=fault.on_key)) or span
+        hint = fault.hint
+        if place is not None and (place.private or not place.line):
+            # What an instance says may have come from a secret: neither its words nor a guess at them.
+            reason, hint = "a value is not as JSON Schema has it", "correct the schema"
+        message = f"the {what} is unusable: {reason}" + (f" (at {where})" if where else "")
+        yield Diagnostic(code="GMM209", message=message, span=place, hint=hint)
 
 
-@lru_cache(maxsize=1024)
-def _problem(text: str) -> str | None:
-    schema = json.loads(text)
-    if schema.get("type") != "object":
-        return f"its root has type {schema.get('type')!r} instead of 'object'"
-    error = first_fault(schema)
-    if error is not None:
-        place = "/".join(str(step) for step in error.absolute_path) or "the root"
-        return f"not a valid JSON Schema at {place}: {error.message[:200]}"
-    return _loose_reference(schema)
-
-
-def _loose_reference(schema: dict[str, Any]) -> str | None:
-    """The first reference that leads nowhere; nothing is ever fetched, so it has to stay within the schema."""
-    root = DRAFT202012.create_resource(schema)
-    waiting = [(root, Registry().resolver_with_root(root))]
-    while waiting:
-        part, resolver = waiting.pop()
-        reference = part.contents.get("$ref") if isinstance(part.contents, dict) else None
-        try:
-            if reference is not None:
-                resolver.lookup(reference)
-            waiting += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
-        except (Unresolvable, ValueError, TypeError):  # the last two from pointers and addresses that are none
-            return f"the reference {str(reference)[:200]!r} leads to no place within it, and nothing is fetched"
-    return None
+def _written_path(path: Path, schema: Mapping[str, Any]) -> Path:
+    """The path as the schema itself has it, of a part of the same with its root reference written out."""
+    target = _root_target(schema)
+    return ("$defs", target, *path) if target is not None and path and path[0] not in schema else path
 
 
 def reply_form(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
@@ -140,20 +142,54 @@ def reply_form(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
 
     A reply that need not be an object stands under the key `result`: structured content is always one.
     """
-    schema = _without_null_title(_written_out(schema))
+    schema = written_out(schema)
     if schema.get("type", "object" if "properties" in schema else None) == "object":
-        return {"type": "object", **schema}, False
-    inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
-    wrapped: dict[str, Any] = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
-    return {**wrapped, **({"$defs": schema["$defs"]} if "$defs" in schema else {})}, True
+        return advertised_form(schema), False
+    shared = {key: _moved(schema[key]) for key in ("$defs", "definitions") if key in schema}
+    inner = {key: _moved(value) for key, value in schema.items() if key not in (*shared, "$schema", "$id")}
+    wrapped = {"type": "object", "properties": {WRAPPED: _without_null_title(inner)}, "required": [WRAPPED]}
+    return {**wrapped, **shared}, True
 
 
-def reply_findings(name: str, schema: Mapping[str, Any], span: Span | None) -> Iterator[Diagnostic]:
-    """The finding about the output schema of the tool `name`, where clients would refuse it."""
-    problem = schema_problem(reply_form(schema)[0])
-    if problem:
-        message = f"the output schema of {name!r} is unusable: {problem}"
-        yield Diagnostic(code="GMM209", message=message, span=span, hint="correct the schema")
+def _moved(part: Any) -> Any:
+    """A part of a schema that is wrapped: what it refers to at the root stands one level deeper then."""
+    if isinstance(part, list):
+        return [_moved(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    moved = {key: _moved(inner) for key, inner in part.items()}
+    reference = part.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        shared = reference.startswith(("#/$defs/", "#/definitions/"))
+        moved["$ref"] = reference if shared else f"#/properties/{WRAPPED}{reference[1:]}"
+    return moved
+
+
+def reply_findings(
+    name: str, schema: Mapping[str, Any], span: Span | None, places: PartPlaces | None = None
+) -> Iterator[Diagnostic]:
+    """The findings about the output schema of the tool `name`, where clients would refuse it; see above."""
+    form, wraps = reply_form(schema)
+    inner = ("properties", WRAPPED) if wraps else ()
+    faults = [
+        (fault.path[len(inner) :] if fault.path[: len(inner)] == inner else fault.path, fault)
+        for fault in schema_faults(form)
+    ]
+    yield from _unusable(f"output schema of {name!r}", schema, faults, span, places)
+
+
+def reply_problem(schema: Mapping[str, Any], value: Any) -> str | None:
+    """Why a client that checks structured content against this output schema would refuse it, or None."""
+    error = next(_validator(json.dumps(schema, ensure_ascii=False)).iter_errors(value), None)
+    if error is None:
+        return None
+    place = "/".join(map(str, error.absolute_path)) or "the root"
+    return f"at {place}: {error.message[:200]}"
+
+
+@lru_cache(maxsize=1024)
+def _validator(text: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(text), registry=Registry())
 
 
 def value_problem(schema: Mapping[str, Any], name: str, value: Any) -> str | None:

@@ -164,4 +164,5 @@ def _not_utf8(name: str, content: bytes, offset: int) -> Diagnostic:
 
 
 def _about_file(code: str, name: str, message: str) -> Diagnostic:
-    return Diagnostic(code=code, message=message, span=Span(name))
+    # Programs that read findings expect a line.
+    return Diagnostic(code=code, message=message, span=Span(name, 1, 1))

@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
-from gym_mcp_manifest.manifest.datafile import DataDocument, DataProblem, find_files, read_documents
+from gym_mcp_manifest.manifest.datafile import (
+    DataDocument,
+    DataProblem,
+    capped,
+    find_files,
+    read_documents,
+)
 from gym_mcp_manifest.manifest.expressions import ExpressionFailed
 from gym_mcp_manifest.manifest.keys import Path as KeyPath
+from gym_mcp_manifest.manifest.layers import Places
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.models import (
     CatchAll,
@@ -21,6 +28,7 @@ from gym_mcp_manifest.manifest.models import (
     SessionSource,
     SpecSource,
 )
+from gym_mcp_manifest.manifest.partplaces import PartPlaces, in_data, in_manifest
 from gym_mcp_manifest.manifest.patterns import name_matches
 from gym_mcp_manifest.manifest.toolspec import NoSpec, ToolSpec, read_spec
 
@@ -44,13 +52,19 @@ class OverlaySpecs:
 class SpecSet:
     """All that data say: specs by `catch_all` entry and by overlay source, schema files, and what was wrong.
 
-    `schemas` holds what the files named under `tools` contain, by the key of `tools` and the field.
+    `schemas` holds what the files named under `tools` contain, by the key of `tools` and the field;
+    `schema_places` where the parts of it stand.
     """
 
     catch_all: tuple[tuple[ToolSpec, ...], ...] = ()
     overlays: tuple[OverlaySpecs, ...] = ()
     schemas: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    schema_places: Mapping[tuple[str, str], PartPlaces] = field(default_factory=dict)
     found: tuple[Diagnostic, ...] = ()
+
+    def places_of_written(self, places: Places, key: str, name: str) -> PartPlaces:
+        """Where the parts of the schema stand that the field `name` of the key of `tools` gives or names."""
+        return self.schema_places.get((key, name)) or in_manifest(places, ("tools", key, name))
 
 
 def gather_specs(manifest: Manifest, folder: Path | None = None, resolve: Resolve | None = None) -> SpecSet:
@@ -66,14 +80,16 @@ def gather_specs(manifest: Manifest, folder: Path | None = None, resolve: Resolv
         for n, source in enumerate(language.routes.specs)
         if not isinstance(source, SessionSource)
     )
-    schemas = {
-        (key, name): schema
+    files = {
+        (key, name): document
         for key, tool in language.tools.items()
         for name in _SCHEMA_KEYS
         if isinstance(written := getattr(tool, name), str)
-        and (schema := reader.schema_file(written, ("tools", key, name))) is not None
+        and (document := reader.schema_file(written, ("tools", key, name))) is not None
     }
-    return SpecSet(entries, overlays, schemas, tuple(reader.found))
+    schemas = {key: document.value for key, document in files.items()}
+    places = {key: in_data(document, document.value) for key, document in files.items()}
+    return SpecSet(entries, overlays, schemas, places, tuple(reader.found))
 
 
 class _Reader:
@@ -93,40 +109,34 @@ class _Reader:
         """The specs of the sources at `path`, counted from `first`; of one name the first."""
         held: dict[str, ToolSpec] = {}
         for index, source in enumerate(sources, first):
-            try:
-                specs = self._specs(source, (*path, index))
-            except DataProblem as problem:
-                absent = all(d.code == "GMM405" for d in problem.found)
-                self.found += () if source.optional and absent else problem.found
-                continue
+            specs = self._specs(source, (*path, index))
             keep_first = isinstance(source, SelectedSource) and source.on_conflict == "first"
             self.found += _united(held, specs, keep_first)
         return tuple(held.values())
 
-    def schema_file(self, written: str, path: KeyPath) -> Mapping[str, Any] | None:
-        """The JSON Schema in a file; None where there is none, with its finding."""
+    def schema_file(self, written: str, path: KeyPath) -> DataDocument | None:
+        """The file with a JSON Schema; None where there is none, with its finding."""
         try:
             for document in self._documents((written,), path):
                 if isinstance(document.value, dict):
-                    return document.value
+                    return document
                 message = f"{written!r} holds no JSON Schema object"
                 raise DataProblem(Diagnostic(code="GMM209", message=message, span=document.span))
-            raise DataProblem(self._absent(written, path))
         except DataProblem as problem:
             self.found += problem.found
-            return None
+        return None
 
     def _specs(self, source: SpecSource, path: KeyPath) -> list[ToolSpec]:
+        """The specs of a source that can be read; what is wrong with the others is noted."""
         if isinstance(source, InlineSource):
             given = "input_schema" in source.model_fields_set
             schema = source.input_schema if given else None
             place = self._span(path)
-            return [ToolSpec(source.name, place, source.description, schema, named_at=place)]
+            parts = {"input_schema": in_manifest(self._manifest.places, (*path, "input_schema"))}
+            return [ToolSpec(source.name, place, source.description, schema, named_at=place, schema_places=parts)]
         if isinstance(source, FileSource):
-            documents = self._documents(
-                source.file, (*path, "file"), source.exclude_files, optional=source.optional
-            )
-            return self._selected(source, documents, path)
+            files = self._documents(source.file, (*path, "file"), source.exclude_files, optional=source.optional)
+            return self._selected(source, files, path)
         if isinstance(source, PythonSource) and self._resolve is not None:
             return self._selected(source, self._object(source, path, self._resolve), path)
         return []
@@ -136,23 +146,41 @@ class _Reader:
     ) -> list[ToolSpec]:
         specs: list[ToolSpec] = []
         known: dict[str, ToolSpec] = {}
-        for document in documents:
-            try:
-                chosen = source.select.search(document.value) if source.select else document.value
-            except ExpressionFailed as error:
-                message = f"`select: {source.select}` fails on {document.span}: {error}"
-                span = self._span((*path, "select"))
-                raise DataProblem(Diagnostic(code="GMM208", message=message, span=span)) from error
-            if chosen is None:
-                continue
-            rows = chosen if isinstance(chosen, list) else [chosen]
-            read = (_read(row, document, index, self._span(path)) for index, row in enumerate(rows))
-            specs += [_placed(spec, row, document, known) for spec, row in zip(read, rows, strict=True)]
-        self._check_globs(source, specs, path)
+        faults: list[Diagnostic] = []
+        named_at = self._span(path)
+        try:
+            for document in documents:
+                rows = self._rows(source, document, path, faults)
+                for index, row in enumerate(rows):
+                    try:
+                        spec = _read(row, document, index, named_at)
+                        specs.append(_placed(spec, row, document, known))
+                    except DataProblem as problem:
+                        faults += problem.found
+        except DataProblem as problem:
+            faults += problem.found
+        if faults:  # what the rest gives or lacks is told once everything can be read
+            self.found += capped(faults)
+            return [spec for spec in specs if _taken(source, spec.name)]
+        idle = tuple(self._idle_globs(source, specs, path))
+        self.found += idle
         kept = [spec for spec in specs if _taken(source, spec.name)]
-        if not kept:
-            raise DataProblem(self._empty(source, path))
+        if not kept and not idle and not source.optional:
+            self.found.append(self._empty(source, path))
         return kept
+
+    def _rows(
+        self, source: SelectedSource, document: DataDocument, path: KeyPath, faults: list[Diagnostic]
+    ) -> list[Any]:
+        """What the source selects in one document; where it fails, nothing, which is noted once for all."""
+        try:
+            chosen = source.select.search(document.value) if source.select else document.value
+        except ExpressionFailed as error:
+            if not any(d.code == "GMM208" for d in faults):
+                message = f"`select: {source.select}` fails on {document.span}: {error}"
+                faults.append(Diagnostic(code="GMM208", message=message, span=self._span((*path, "select"))))
+            return []
+        return chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
 
     def _object(self, source: PythonSource, path: KeyPath, resolve: Resolve) -> Iterator[DataDocument]:
         place = self._span((*path, "python"))
@@ -170,28 +198,33 @@ class _Reader:
         *,
         optional: bool = False,
     ) -> Iterator[DataDocument]:
+        """The documents of all files that can be read, and then one DataProblem about the others."""
         place = self._span(path)
+        faults: list[Diagnostic] = []
         for name in written:
             anywhere = self._manifest.places.is_layered(path)
-            files = find_files(name, self._folder, place, except_globs=except_globs, anywhere=anywhere)
+            try:
+                files = find_files(name, self._folder, place, except_globs=except_globs, anywhere=anywhere)
+            except DataProblem as problem:
+                faults += problem.found
+                continue
             there = [file for file in files if _exists(file)]
             if not there and not optional:
-                raise DataProblem(self._absent(name, path))
+                faults.append(self._absent(name, path))
             for file in there:
-                yield from read_documents(file, str(file), place)
+                try:
+                    yield from read_documents(file, str(file), place)
+                except DataProblem as problem:
+                    faults += problem.found
+        if faults:
+            raise DataProblem(*faults)
 
-    def _check_globs(self, source: SelectedSource, specs: list[ToolSpec], path: KeyPath) -> None:
+    def _idle_globs(self, source: SelectedSource, specs: list[ToolSpec], path: KeyPath) -> Iterator[Diagnostic]:
         names = [spec.name for spec in specs]
-        if not names or source.optional:
-            return
-        idle = [
-            (key, index, glob)
-            for key, globs in (("include", source.include), ("exclude", source.exclude))
-            for index, glob in enumerate(globs)
-            if not any(name_matches(glob, name) for name in names)
-        ]
-        if idle:
-            raise DataProblem(*(self._idle(glob, names, (*path, key, index)) for key, index, glob in idle))
+        for key, globs in (("include", source.include), ("exclude", source.exclude)):
+            for index, glob in enumerate(globs if names and not source.optional else ()):
+                if not any(name_matches(glob, name) for name in names):
+                    yield self._idle(glob, names, (*path, key, index))
 
     def _idle(self, glob: str, names: list[str], path: KeyPath) -> Diagnostic:
         guess = nearest(glob, names)
@@ -254,7 +287,8 @@ def _placed(spec: ToolSpec, row: Any, document: DataDocument, known: dict[str, T
     first = known.get(spec.name)
     if first is not None and first.says_the_same(spec):
         return first
-    placed = replace(spec, span=document.place_of(row))
+    places = {name: in_data(document, schema) for name in _SCHEMA_KEYS if (schema := getattr(spec, name))}
+    placed = replace(spec, span=document.place_of(row), schema_places=places)
     return known.setdefault(spec.name, placed) if first is None else placed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from gym_mcp_manifest.manifest.patterns import RoutePattern, is_glob, name_match
 
 __all__ = ["Subject", "Tailoring", "spelled_routes", "tailorings", "unmatched_entries"]
 
-#: Keys of an entry of `tools` from its root, such as ("title",), ("arguments", "city") and ("annotations", "title").
+#: Keys of an entry of `tools` from its root, such as ("title",) and ("arguments", "city").
 Field = tuple[str, ...]
 
 _FIELDS = ("name", "title", "description", "input_schema", "output_schema", "dispatch", "only_if")
@@ -66,14 +66,17 @@ class Subject:
     arguments: frozenset[str] | None
 
 
-def tailorings(manifest: Manifest, own_name: str, label: str) -> Tailoring:
+def tailorings(manifest: Manifest, own_name: str, label: str, own_names: Set[str] = frozenset()) -> Tailoring:
     """What the manifest says about the tool with this own name on this route (`POST /path`).
 
-    A key may be the exposed name as well, which the keys for the own name and the route decide.
+    A key may be the exposed name as well, which the keys for the own name and the route decide; but where that is
+    another tool's own name, one of `own_names`, the key is that tool's.
     """
     by_own = _collected(manifest, own_name, (own_name,), label)
     name = by_own.get("name")
-    return by_own if name in (None, own_name) else _collected(manifest, own_name, (own_name, name), label)
+    if name is None or name in own_names:
+        return by_own
+    return _collected(manifest, own_name, (own_name, name), label)
 
 
 def _collected(manifest: Manifest, own_name: str, names: tuple[str, ...], label: str) -> Tailoring:

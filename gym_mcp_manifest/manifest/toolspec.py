@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
 from gym_mcp_manifest.diagnostics import Span
 from gym_mcp_manifest.manifest.models import Annotations
+from gym_mcp_manifest.manifest.partplaces import PartPlaces
 
 __all__ = ["NoSpec", "ToolSpec", "read_spec"]
 
@@ -36,6 +37,8 @@ class ToolSpec:
     annotations: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | None = None
     named_at: Span | None = None
+    #: Where the parts of the schemas stand, by field.
+    schema_places: Mapping[str, PartPlaces] = field(default_factory=dict, repr=False, compare=False)
 
     def says_the_same(self, other: ToolSpec) -> bool:
         """Whether two specs of one name describe the same tool."""
@@ -58,14 +61,14 @@ def read_spec(row: Any, which: str, span: Span | None, named_at: Span | None = N
     if not isinstance(name, str) or not name:
         raise NoSpec(f"{which} has no `name`")
     description, title = (_text(body, key, name) for key in ("description", "title"))
-    annotations = body.get("annotations")
     try:
-        Annotations.model_validate(_known_hints(annotations))
+        annotations = _known_hints(body.get("annotations"))
+        Annotations.model_validate(annotations)
     except ValidationError as error:
         raise NoSpec(f"the annotations of {name!r} are no hints of MCP") from error
     input_schema = _schema(body, _INPUT_KEYS, name, "schema")
     output_schema = _schema(body, _OUTPUT_KEYS, name, "output schema")
-    return ToolSpec(name, span, description, input_schema, title, annotations, output_schema, named_at)
+    return ToolSpec(name, span, description, input_schema, title, annotations or None, output_schema, named_at)
 
 
 def _text(body: Mapping[str, Any], key: str, name: str) -> str | None:

@@ -33,7 +33,9 @@ def build_plan(inputs: PlanInputs) -> ExposurePlan:
         excluded = tuple(Excluded(route=route.label, reason=reason) for route in inputs.routes)
         return ExposurePlan(server_name=inputs.server_name, on=False, language=language, excluded=excluded)
     claims = claim_routes(inputs.manifest, inputs.routes)
-    judgements = tuple(judge(candidate, inputs) for candidate in candidates(inputs, claims))
+    found_candidates = tuple(candidates(inputs, claims))
+    own_names = frozenset(candidate.own_name for candidate in found_candidates)
+    judgements = tuple(judge(candidate, inputs, own_names) for candidate in found_candidates)
     tools = tuple(judgement.tool for judgement in judgements if judgement.tool is not None)
     pairs = [(tool.own_name, tool.name) for tool in tools]
     exposed = {tool.own_name for tool in tools}
@@ -85,7 +87,7 @@ def _findings(inputs: PlanInputs, claims: Claims, judgements: tuple[Judgement, .
     yield from unmatched_overlays(inputs.specs, _overlayable(inputs, judgements))
     yield from app_findings(inputs.manifest, inputs.routes)
     if judgements:
-        yield from middleware_findings(inputs.manifest, inputs.middleware, settled=inputs.settled)
+        yield from middleware_findings(inputs.manifest, inputs.middleware, inputs.routes, settled=inputs.settled)
         names = {name: None for j in judgements for name in (j.candidate.own_name, j.name)}
         yield from rule_findings(inputs.manifest, tuple(names))
 
@@ -112,14 +114,17 @@ def _collisions(judgements: tuple[Judgement, ...]) -> Iterator[_Finding]:
             first = held.setdefault(name, judgement)
             if first is judgement or first.tool is None:
                 continue
-            places = [place for place in (judgement.name_span, first.name_span) if place]
+            # A renaming, where there is one, is the line to correct.
+            pair = sorted((judgement, first), key=lambda held: held.name == held.candidate.own_name)
+            places = [each.name_span for each in pair if each.name_span]
+            key = pair[0].candidate.own_name
             yield (
                 f"tool {name!r}",
                 Diagnostic(
                     code="GMM703",
                     message=f"two tools have the name {name!r}: {_origin(first.tool)} and {_origin(tool)}",
                     span=places[0] if places else None,
-                    hint=f"rename one (`tools: {{{tool.own_name}: {{name: another_name}}}}`), or exclude it",
+                    hint=f"rename one (`tools: {{{key}: {{name: another_name}}}}`), or exclude it",
                     related=(("the other comes from", places[1]),) if len(places) > 1 else (),
                 ),
             )

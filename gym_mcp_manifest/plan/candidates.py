@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gym_mcp_manifest.diagnostics import Span
+from gym_mcp_manifest.manifest.partplaces import PartPlaces
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE
 from gym_mcp_manifest.plan.claims import Claims
 from gym_mcp_manifest.plan.inputs import PlanInputs
@@ -39,6 +40,8 @@ class Candidate:
     output_schema: Mapping[str, Any] | None = None
     #: Where each of SPEC_FIELDS that is said is written.
     origins: Mapping[str, Span | None] = field(default_factory=dict)
+    #: Where the parts of the schemas stand that specs give, by field.
+    schema_places: Mapping[str, PartPlaces | None] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
@@ -84,6 +87,7 @@ def candidates(inputs: PlanInputs, claims: Claims) -> Iterator[Candidate]:
                 annotations=spec.annotations,
                 output_schema=spec.output_schema,
                 origins=dict.fromkeys(SPEC_FIELDS, spec.span),
+                schema_places=spec.schema_places,
             )
 
 

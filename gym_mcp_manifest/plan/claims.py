@@ -105,8 +105,8 @@ def _dispatcher_hint(route: HarvestedRoute) -> str:
     ignored = f"`catch_all: [{{route: {route.path!r}, ignore: true}}]`"
     if route.refusals:
         return f"it cannot be dispatched; add {ignored}"
-    named = f"`catch_all: [{{route: {route.path!r}, tools: [{{file: data/tools.json}}]}}]`"
-    return f"add {named} with the file of its specs, or {ignored}"
+    named = f"`catch_all: [{{route: {route.path!r}, tools: [{{file: YOUR_SPECS}}]}}]`"
+    return f"add {named} with the file that holds its specs, or {ignored}"
 
 
 def _claim_catch_alls(manifest: Manifest, served: list[HarvestedRoute], claims: Claims) -> dict[str, int]:
@@ -210,7 +210,15 @@ def _idle_entries(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Ite
                 message = f"`{entry.match}` is a route of the harness and never a tool"
                 yield Diagnostic(code="GMM702", message=message, span=span, hint="take it out of `routes.include`")
             elif not matched and not entry.optional:
-                yield _matches_nothing(key, entry, span, served)
+                foreign = next((r for r in routes if entry.match.matches(r.method, r.path)), None)
+                yield (
+                    _not_servable(entry, foreign, span) if foreign else _matches_nothing(key, entry, span, served)
+                )
+
+
+def _not_servable(entry: RouteEntry, route: HarvestedRoute, span: Span | None) -> Diagnostic:
+    message = f"`{entry.match}` in `routes.include` can be no tool: {route.label} is {route.foreign_reason}"
+    return Diagnostic(code="GMM601", message=message, span=span, hint="take it out of `routes.include`")
 
 
 def _matches_nothing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from gym_mcp_manifest.diagnostics import Diagnostic, nearest
+from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.patterns import name_matches
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
@@ -16,10 +16,12 @@ __all__ = ["app_findings", "middleware_findings", "rule_findings"]
 
 def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
     """What keeps the app from being exposed at all."""
-    if any(_serves_mcp(route) for route in routes):
+    server = next((route for route in routes if _serves_mcp(route)), None)
+    if server is not None:
         yield Diagnostic(
             code="GMM607",
             message="the app already serves /mcp",
+            span=server.handler or _app_span(routes),
             hint="remove the hand-made endpoint, or leave exposure off for this instance",
         )
     if manifest.language.sessions.mode == "none":
@@ -30,9 +32,14 @@ def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iter
             yield Diagnostic(
                 code="GMM606",
                 message=f"the app has no POST {path}, which binds calls to sessions",
-                span=manifest.places.span(("sessions", "mode")),
+                span=manifest.places.span(("sessions", "mode")) or _app_span(routes),
                 hint="add the route, or write `sessions: {mode: none}` for an app without sessions",
             )
+
+
+def _app_span(routes: tuple[HarvestedRoute, ...]) -> Span | None:
+    """The first line of the file that holds the app's first handler, for what is about the app as a whole."""
+    return next((Span(route.handler.file, 1, 1) for route in routes if route.handler), None)
 
 
 def _serves_mcp(route: HarvestedRoute) -> bool:
@@ -44,7 +51,11 @@ def _serves_mcp(route: HarvestedRoute) -> bool:
 
 
 def middleware_findings(
-    manifest: Manifest, installed: tuple[InstalledMiddleware, ...], *, settled: bool
+    manifest: Manifest,
+    installed: tuple[InstalledMiddleware, ...],
+    routes: tuple[HarvestedRoute, ...],
+    *,
+    settled: bool,
 ) -> Iterator[Diagnostic]:
     """Middleware that direct calls would skip without being told to, and globs that name none."""
     globs = manifest.language.skip_middleware
@@ -54,7 +65,7 @@ def middleware_findings(
         yield Diagnostic(
             code="GMM603",
             message=f"the app's middleware {middleware.name} would be skipped by direct calls",
-            span=manifest.places.span(("skip_middleware",), key=True),
+            span=manifest.places.span(("skip_middleware",), key=True) or _app_span(routes),
             hint=f"if calls may leave it out, write `skip_middleware: [{middleware.name!r}]`",
         )
     names = [middleware.name for middleware in installed]
@@ -72,7 +83,7 @@ def middleware_findings(
         yield Diagnostic(
             code="GMM606",
             message="the app has no session middleware, so /seed_session and /verify share no session",
-            span=manifest.places.span(("sessions", "mode")),
+            span=manifest.places.span(("sessions", "mode")) or _app_span(routes),
             hint="add Starlette's SessionMiddleware, or write `sessions: {mode: none}`",
         )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from gym_mcp_manifest.instance.values import ServerKeys
 from gym_mcp_manifest.manifest.loader import Manifest
 from gym_mcp_manifest.manifest.specs import SpecSet
 from gym_mcp_manifest.routes.harvest import HarvestedRoute
@@ -30,4 +30,4 @@ class PlanInputs:
     middleware: tuple[InstalledMiddleware, ...] = ()
     settled: bool = True
     #: The instance's own block, over which `only_if` is asked; it may hold secrets.
-    block: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    block: Callable[[], ServerKeys] = field(default=ServerKeys, repr=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
+from gym_mcp_manifest.instance.nodes import OURS
+from gym_mcp_manifest.instance.values import ServerKeys
 from gym_mcp_manifest.manifest.arguments import (
     applicable_entries,
     argument_findings,
@@ -14,15 +17,17 @@ from gym_mcp_manifest.manifest.arguments import (
     is_withheld,
     tailored_schema,
 )
-from gym_mcp_manifest.manifest.expressions import ExpressionFailed
+from gym_mcp_manifest.manifest.expressions import Expression, ExpressionFailed
 from gym_mcp_manifest.manifest.layers import Places
 from gym_mcp_manifest.manifest.lint import AdvertisedTool
 from gym_mcp_manifest.manifest.models import Language
+from gym_mcp_manifest.manifest.partplaces import PartPlaces
 from gym_mcp_manifest.manifest.schemas import (
     advertised_form,
     reply_findings,
     reply_form,
     schema_findings,
+    written_out,
 )
 from gym_mcp_manifest.manifest.tailoring import Tailoring, tailorings
 from gym_mcp_manifest.manifest.toolnames import is_legal_name, name_findings
@@ -52,9 +57,12 @@ class Judgement:
     arguments: frozenset[str] | None = None
 
 
-def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
-    """Tailor the candidate and check it: condition, shape, schemas, reach and name, all at once."""
-    tailoring = tailorings(inputs.manifest, candidate.own_name, candidate.route_label)
+def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judgement:
+    """Tailor the candidate and check it: condition, shape, schemas, reach and name, all at once.
+
+    `own_names` are those of all candidates.
+    """
+    tailoring = tailorings(inputs.manifest, candidate.own_name, candidate.route_label, own_names)
     name = tailoring.get("name") or candidate.own_name
     absent = _absence(candidate, tailoring, inputs)
     if absent is not None:
@@ -65,24 +73,32 @@ def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
     name_span = tailoring.span("name") or candidate.span or candidate.route.handler
     schema, span = _chosen_schema(candidate, tailoring, inputs)
     reply, reply_span, no_reply = _chosen_reply(candidate, tailoring, inputs)
+    places, reply_places = (
+        _schema_places(candidate, tailoring, inputs, field) for field in ("input_schema", "output_schema")
+    )
     found = (
         *tailoring.found,
         *_shape_findings(candidate),
-        *_schema_findings(candidate, schema, span),
+        *_schema_findings(candidate, schema, span, places),
         *no_reply,
-        *(reply_findings(candidate.own_name, reply, reply_span) if reply is not None else ()),
+        *(reply_findings(candidate.own_name, reply, reply_span, reply_places) if reply is not None else ()),
         *_reach_findings(candidate, inputs.routes),
         *_name_findings(name, candidate, name_span),
     )
     if schema is None:
         return Judgement(candidate, name, found=found, name_span=name_span)
-    names = argument_names(schema)
+    own = _own_schema(candidate, schema)
+    names = argument_names(schema, own)
     if not errors_among(found):
-        found = (*found, *argument_findings(candidate.own_name, schema, tailoring))
+        nested = candidate.route.nested
+        found = (*found, *argument_findings(candidate.own_name, schema, own, tailoring, nested))
     if errors_among(found):
         return Judgement(candidate, name, found=found, name_span=name_span, arguments=names)
-    shown = tailored_schema(schema, tailoring)
+    shown = tailored_schema(schema, own, tailoring)
     tool = _tool(candidate, tailoring, name, schema, reply, inputs.manifest.language)
+    unsendable = _unsendable(tool, candidate)
+    if unsendable is not None:
+        return Judgement(candidate, name, found=(*found, unsendable), name_span=name_span, arguments=names)
     told = AdvertisedTool(
         name,
         tool.description,
@@ -90,8 +106,23 @@ def judge(candidate: Candidate, inputs: PlanInputs) -> Judgement:
         candidate.span or candidate.route.handler,
         named_at=candidate.claim_span,
         schema_span=span,
+        schema_places=places,
+        of_dispatcher=candidate.source == "catch_all",
     )
     return Judgement(candidate, name, tool, found=found, name_span=name_span, advertised=told, arguments=names)
+
+
+def _unsendable(tool: Tool, candidate: Candidate) -> Diagnostic | None:
+    """The finding about half of a surrogate pair in what clients are told: one costs them the whole list."""
+    for field in SPEC_FIELDS:
+        try:
+            json.dumps(getattr(tool, field), ensure_ascii=False, default=str).encode("utf-8")
+        except UnicodeEncodeError:
+            message = f"the {field} of {tool.own_name!r} holds half of a surrogate pair, which nobody can be sent"
+            span = candidate.origins.get(field) or candidate.span or candidate.route.handler
+            hint = "write the whole letter, in the handler's docstring or wherever the text comes from"
+            return Diagnostic(code="GMM103", message=message, span=span, hint=hint)
+    return None
 
 
 def _absence(candidate: Candidate, tailoring: Tailoring, inputs: PlanInputs) -> Excluded | Diagnostic | None:
@@ -100,17 +131,28 @@ def _absence(candidate: Candidate, tailoring: Tailoring, inputs: PlanInputs) -> 
     if condition is None:
         return None
     span = tailoring.span("only_if")
-    try:
-        if condition.holds(inputs.block):
-            return None
-    except ExpressionFailed as error:
-        # What the expression complains of may be a secret of the instance.
-        key = getattr(error.__cause__, "unresolved", None)
-        reason = f"`{key}` cannot be resolved there" if key else "it does not suit the values there"
-        message = f"`only_if: {condition}` of {candidate.own_name!r} fails on the instance's block: {reason}"
+    problem, holds = _asked(condition, inputs.block())
+    if problem:
+        message = f"`only_if: {condition}` of {candidate.own_name!r} fails on the instance's block: {problem}"
         return Diagnostic(code="GMM208", message=message, span=span, hint="correct the condition or the block")
+    if holds:
+        return None
     reason = f"`only_if: {condition}` does not hold for this instance"
     return Excluded(route=candidate.subject, reason=reason, span=span)
+
+
+def _asked(condition: Expression, block: ServerKeys) -> tuple[str | None, bool]:
+    """Why the condition cannot be asked of the block, and whether it holds; never a value, which may be secret."""
+    ours = sorted(condition.names & set(OURS))
+    lost = sorted(block.unresolved if "@" in condition.names else condition.names & block.unresolved)
+    if ours:
+        return f"`{ours[0]}` is no setting of the server's own", False
+    if lost:
+        return f"`{lost[0]}` cannot be resolved there", False
+    try:
+        return None, condition.holds(dict(block.values))
+    except ExpressionFailed:
+        return "it does not suit the values there", False
 
 
 def _tool(
@@ -123,6 +165,7 @@ def _tool(
 ) -> Tool:
     route = candidate.route
     title, description = tailoring.get("title"), tailoring.get("description")
+    own = _own_schema(candidate, schema)
     output_schema, wraps = reply_form(reply) if reply is not None else (None, False)
     return Tool(
         own_name=candidate.own_name,
@@ -131,23 +174,32 @@ def _tool(
         route=route.path,
         path=candidate.path,
         source=candidate.source,
-        input_schema=advertised_form(tailored_schema(schema, tailoring)),
+        input_schema=advertised_form(tailored_schema(schema, own, tailoring)),
         output_schema=output_schema,
         wraps_reply=wraps,
         title=title if title is not None else candidate.title,
         description=description if description is not None else candidate.description,
         annotations={**(candidate.annotations or {}), **tailoring.annotations} or None,
-        arguments=_planned_arguments(schema, tailoring, route.spellings),
+        arguments=_planned_arguments(schema, own, tailoring, route.spellings),
         reason=candidate.reason,
         span=candidate.span,
         origins=dict(_origins(candidate, tailoring, language, reply is not None)),
     )
 
 
+def _own_schema(candidate: Candidate, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema by which the route itself takes arguments; data alone describe a dispatcher's tool."""
+    own = candidate.route.input_schema
+    return own if candidate.source == "route" and own is not None else schema
+
+
 def _planned_arguments(
-    schema: Mapping[str, Any], tailoring: Tailoring, spellings: Mapping[str, tuple[str, ...]]
+    schema: Mapping[str, Any],
+    own: Mapping[str, Any],
+    tailoring: Tailoring,
+    spellings: Mapping[str, tuple[str, ...]],
 ) -> Arguments:
-    entries = dict(applicable_entries(schema, tailoring))
+    entries = dict(applicable_entries(schema, own, tailoring))
     kept_back = [name for name, entry in entries.items() if is_withheld(entry)]
     return Arguments(
         defaults={n: entry.default for n, entry in entries.items() if "default" in entry.model_fields_set},
@@ -186,7 +238,9 @@ def _default_dispatch(places: Places, language: Language) -> str:
 def _shape_findings(candidate: Candidate) -> Iterator[Diagnostic]:
     route = candidate.route
     entry = route.path if route.method == "POST" else route.label
-    if candidate.source == "route":
+    if _is_dispatcher(candidate):
+        hint = f"take it out of `routes.include`, and write `catch_all: [{{route: {route.path!r}, tools: [...]}}]`"
+    elif candidate.source == "route":
         hint = f"`direct` refuses this shape; keep the route HTTP-only: `routes: {{exclude: [{entry!r}]}}`"
     else:
         hint = f"`direct` refuses this shape; write `catch_all: [{{route: {route.path!r}, ignore: true}}]`"
@@ -195,6 +249,13 @@ def _shape_findings(candidate: Candidate) -> Iterator[Diagnostic]:
         chosen = (("chosen at", candidate.claim_span),) if candidate.claim_span and route.handler else ()
         place = route.handler or candidate.claim_span
         yield Diagnostic(code="GMM602", message=message, span=place, hint=hint, related=chosen)
+
+
+def _is_dispatcher(candidate: Candidate) -> bool:
+    """Whether a route that a `catch_all` entry could be for is listed as if it were a tool."""
+    route = candidate.route
+    listed = candidate.source == "route" and route.method == "POST" and len(route.path_params) == 1
+    return listed and not route.refusals
 
 
 def _shape_reasons(candidate: Candidate) -> Iterator[str]:
@@ -210,10 +271,11 @@ def _chosen_schema(
     """The schema that counts and its place; None where there is none, or its file has a finding of its own."""
     written = tailoring.get("input_schema")
     if written is None:
-        return candidate.input_schema, candidate.origins.get("input_schema") or candidate.span
+        span = candidate.origins.get("input_schema") or candidate.span
+        return (written_out(candidate.input_schema) if candidate.input_schema is not None else None), span
     key = (tailoring.keys["input_schema",], "input_schema")
     schema = inputs.specs.schemas.get(key) if isinstance(written, str) else written
-    return schema, tailoring.span("input_schema")
+    return (written_out(schema) if schema is not None else None), tailoring.span("input_schema")
 
 
 def _chosen_reply(
@@ -234,8 +296,17 @@ def _chosen_reply(
     return None, span, (Diagnostic(code="GMM622", message=message, span=span, hint=hint),)
 
 
+def _schema_places(
+    candidate: Candidate, tailoring: Tailoring, inputs: PlanInputs, field: str
+) -> PartPlaces | None:
+    """Where the parts of the schema that counts stand; None where the app's own models give it."""
+    if tailoring.get(field) in (None, True, False):
+        return candidate.schema_places.get(field)
+    return inputs.specs.places_of_written(tailoring.places, tailoring.keys[field,], field)
+
+
 def _schema_findings(
-    candidate: Candidate, schema: Mapping[str, Any] | None, span: Span | None
+    candidate: Candidate, schema: Mapping[str, Any] | None, span: Span | None, places: PartPlaces | None
 ) -> Iterator[Diagnostic]:
     own_name = candidate.own_name
     if schema is None:
@@ -244,7 +315,7 @@ def _schema_findings(
             message = f"{candidate.route.label}: {candidate.route.schema_problem}"
             yield Diagnostic(code="GMM209", message=message, span=span, hint=hint)
         return
-    yield from schema_findings(own_name, schema, span)
+    yield from schema_findings(own_name, schema, span, places)
 
 
 def _reach_findings(candidate: Candidate, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
@@ -267,6 +338,8 @@ def _reach_findings(candidate: Candidate, routes: tuple[HarvestedRoute, ...]) ->
 def _name_findings(name: str, candidate: Candidate, span: Span | None) -> Iterator[Diagnostic]:
     route = candidate.route
     typed = candidate.source == "route"
+    if typed and route.kind == "parameterized":
+        return iter(())  # it is refused for its shape, which no name can mend
     proposal = route.function if typed and is_legal_name(route.function) else None
     key = route.label if typed else candidate.own_name
     return name_findings(name, key, route.label, span, proposal)

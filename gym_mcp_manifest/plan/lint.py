@@ -22,7 +22,8 @@ def name_lint(
     names: Names, server: str, tools: Iterable[AdvertisedTool], aliases: AliasTable
 ) -> Iterator[Diagnostic]:
     """Over-long and ambiguous agent-side names."""
-    for tool in tools if names.normalize else ():
+    told = {tool.name: tool for tool in tools}
+    for tool in told.values() if names.normalize else ():
         agent, longest = max(
             agent_side_names(names, server, tool.name), key=lambda form: len(form[1]), default=("", tool.name)
         )
@@ -36,4 +37,8 @@ def name_lint(
         outcome = f"takes it for {held!r}" if held else "leaves it as it is"
         message = f"the recorded name {alias!r} could be any of {', '.join(owners)}; /verify {outcome}"
         hint = "rename one of the tools, or narrow `names.agents`"
-        yield Diagnostic(code="GMM705", severity="warning", message=message, hint=hint)
+        known = [told[owner] for owner in owners if owner in told]
+        if known:
+            yield known[0].warning("GMM705", message, hint, other=next((t.span for t in known[1:]), None))
+        else:
+            yield Diagnostic(code="GMM705", severity="warning", message=message, hint=hint)

@@ -18,14 +18,17 @@ def overlaid(candidate: Candidate, name: str, specs: SpecSet) -> Candidate:
         return candidate
     names = {candidate.own_name, name}
     changes: dict[str, object] = {}
-    origins = dict(candidate.origins)
+    origins, places = dict(candidate.origins), dict(candidate.schema_places)
     for spec in (spec for overlay in specs.overlays for spec in overlay.specs if spec.name in names):
         for field in SPEC_FIELDS:
             value = getattr(spec, field)
             if value is not None and field not in changes:
                 changes[field] = value
                 origins[field] = spec.span
-    return replace(candidate, **changes, origins=origins) if changes else candidate  # type: ignore[arg-type]
+                places[field] = spec.schema_places.get(field)
+    if not changes:
+        return candidate
+    return replace(candidate, **changes, origins=origins, schema_places=places)  # type: ignore[arg-type]
 
 
 def unmatched_overlays(specs: SpecSet, names: Iterable[str]) -> Iterator[Diagnostic]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from gym_mcp_manifest.explain.values import Saying, ValueAccount
+from gym_mcp_manifest.explain.arguments import ArgumentAccount
+from gym_mcp_manifest.explain.values import ValueAccount
 from gym_mcp_manifest.explain.verdicts import Verdict
+from gym_mcp_manifest.explain.visible import WITHHELD
 from gym_mcp_manifest.manifest.layers import Places
 from gym_mcp_manifest.plan.records import Tool
 from gym_mcp_manifest.render.findings import counted, findings_payload, print_findings
 from gym_mcp_manifest.session.rules import Account
 
 __all__ = [
+    "argument_payload",
     "print_session",
     "print_value",
     "print_verdict",
@@ -27,12 +30,11 @@ __all__ = [
 
 _LONGEST = 300
 _FIELDS = ("name", "title", "description", "input_schema", "output_schema", "annotations", "dispatch")
-_WITHHELD = "not shown: what an instance says may be secret"
 
 Payload = dict[str, Any]
 
 
-def print_verdict(verdict: Verdict, console: Console) -> None:
+def print_verdict(verdict: Verdict, arguments: Sequence[ArgumentAccount], console: Console) -> None:
     """Write the state of a route or tool, what decided, and for a tool each value with its origin."""
     _say(console, f"{verdict.subject}: {verdict.state}", "bold red" if verdict.state == "refused" else "bold")
     if not verdict.found:
@@ -46,6 +48,10 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
         for field, value, origin in _values(verdict.tool):
             _say(console, f"    {field}: {_shown(value)}")
             _say(console, f"      from {origin}", "dim")
+        for argument in arguments:
+            given = "".join(f": {_shown(value)}" for value in argument.value)
+            _say(console, f"    arguments.{argument.name}: {argument.state}{given}")
+            _say(console, f"      from {argument.origin}", "dim")
     if verdict.tools:
         _say(console, f"\n  {counted(len(verdict.tools), 'tool')} through it:")
         for tool in verdict.tools:
@@ -55,10 +61,12 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
         print_findings(verdict.found, console)
 
 
-def verdict_payload(verdict: Verdict) -> Payload:
+def verdict_payload(verdict: Verdict, arguments: Sequence[ArgumentAccount]) -> Payload:
     """The same as data."""
-    tool = verdict.tool
-    values = {field: {"value": value, "from": origin} for field, value, origin in _values(tool)} if tool else None
+    tool, values = verdict.tool, None
+    if tool is not None:
+        values = {field: {"value": value, "from": origin} for field, value, origin in _values(tool)}
+        values.update({f"arguments.{each.name}": argument_payload(each) for each in arguments})
     return {
         "subject": verdict.subject,
         "state": verdict.state,
@@ -71,29 +79,32 @@ def verdict_payload(verdict: Verdict) -> Payload:
     }
 
 
+def argument_payload(argument: ArgumentAccount) -> Payload:
+    """One argument as data: what becomes of it, its value where it has one, and where that comes from."""
+    given = {"value": argument.value[0]} if argument.value else {}
+    return {"state": argument.state, **given, "from": argument.origin}
+
+
 def print_value(account: ValueAccount, console: Console) -> None:
-    """Write every layer that said something about a value, and which of them counts."""
+    """Write a value, where it comes from, and every layer that said something about it."""
     _say(console, account.path, "bold")
-    if account.tool is not None and account.field in _FIELDS:
-        _say(console, f"  value: {_shown(getattr(account.tool, account.field))}")
-    _say(console, f"  from {account.counts}" if account.counts else "  nothing sets it")
+    for value in account.value:
+        _say(console, f"  value: {_shown(value)}")
+    _say(console, f"  from {'; '.join(account.origins)}" if account.origins else "  nothing sets it")
     if account.sayings:
         _say(console, "\n  said by, the lowest layer first:")
         for saying in account.sayings:
             key = f"{saying.path}: " if saying.path != account.path else ""
-            _say(console, f"    {saying.origin}  {key}{_said(saying)}")
+            _say(console, f"    {saying.origin}  {key}{_shown(saying.value)}")
 
 
 def value_payload(account: ValueAccount) -> Payload:
-    """The same as data; a value of the instance, which may be secret, is left out."""
-    tool = account.tool
+    """The same as data; `value` is null where nothing sets it."""
     return {
         "path": account.path,
-        "value": getattr(tool, account.field) if tool is not None and account.field in _FIELDS else None,
-        "from": account.counts,
-        "said": [
-            {"path": s.path, "from": s.origin, **({} if s.secret else {"value": s.value})} for s in account.sayings
-        ],
+        "value": account.value[0] if account.value else None,
+        "from": "; ".join(account.origins),
+        "said": [{"path": s.path, "from": s.origin, "value": s.value} for s in account.sayings],
     }
 
 
@@ -142,28 +153,21 @@ def _allowed(account: Account, names: Iterable[str]) -> list[str]:
 def _values(tool: Tool) -> Iterator[tuple[str, Any, str]]:
     for field in _FIELDS:
         value = getattr(tool, field)
-        if value is not None:
-            yield field, value, tool.origins.get(field) or str(tool.span or tool.reason)
-    for field, origin in tool.origins.items():
-        if field.startswith("arguments."):
-            yield field, _argument(tool, field.removeprefix("arguments.")), origin
+        if field == "annotations":
+            for hint, each in sorted((value or {}).items()):
+                yield f"{field}.{hint}", each, _origin(tool, f"{field}.{hint}")
+        elif value is not None:
+            yield field, value, _origin(tool, field)
 
 
-def _argument(tool: Tool, name: str) -> str:
-    """What becomes of an argument; a fixed value may come from the instance, so it is not shown."""
-    if name in tool.arguments.fixed:
-        return "fixed and hidden"
-    if name in tool.arguments.withheld:
-        return "hidden"
-    return "with a default" if name in tool.arguments.defaults else "described"
-
-
-def _said(saying: Saying) -> str:
-    return f"({_WITHHELD})" if saying.secret else _shown(saying.value)
+def _origin(tool: Tool, field: str) -> str:
+    return tool.origins.get(field) or str(tool.span or tool.reason)
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    if value == WITHHELD:
+        return WITHHELD
+    text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters; --json has all)"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -11,8 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from gym_mcp_manifest.diagnostics import Span
+from gym_mcp_manifest.explain.arguments import ArgumentAccount
+from gym_mcp_manifest.explain.settings import Setting
+from gym_mcp_manifest.explain.visible import WITHHELD
 from gym_mcp_manifest.manifest.layers import Dropped
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
+from gym_mcp_manifest.render.explanations import argument_payload
 from gym_mcp_manifest.render.findings import counted, findings_payload, print_findings
 
 __all__ = ["PLAN_FORMAT", "plan_json", "print_plan"]
@@ -20,14 +24,22 @@ __all__ = ["PLAN_FORMAT", "plan_json", "print_plan"]
 #: Version of the JSON form; it changes when a reader would have to.
 PLAN_FORMAT = 1
 
+#: How much of a setting's value a line of text shows; JSON and `gym-mcp explain` have all of it.
+_LONGEST = 60
+
 
 def print_plan(
-    plan: ExposurePlan, console: Console, *, brief: bool = False, dropped: Sequence[Dropped] = ()
+    plan: ExposurePlan,
+    console: Console,
+    *,
+    brief: bool = False,
+    settings: Sequence[Setting] = (),
+    dropped: Sequence[Dropped] = (),
 ) -> None:
-    """Write the verdict, what is exposed, what is not and why, what is refused, and every finding.
+    """Write the verdict, what is exposed, what is not and why, the settings, what is refused, and every finding.
 
-    `brief` leaves out what is not exposed and, where the app would not boot, the tools. `dropped` are the
-    entries of lists that a layer wrote anew.
+    `brief` leaves out what is not exposed, the settings and, where the app would not boot, the tools. Of
+    `settings` those are shown that a layer wrote; `dropped` are the entries of lists that a layer wrote anew.
     """
 
     def say(text: str, style: str = "") -> None:
@@ -51,6 +63,11 @@ def print_plan(
     if plan.excluded and not brief:
         say("\nnot exposed:", "bold")
         _print_rows([(e.route, e.reason, _decided(e.span)) for e in plan.excluded], console)
+    if settings and not brief:
+        written = [(s.path, _short(s.value), "; ".join(s.origins)) for s in settings if s.written]
+        rest = "everything else" if written else "everything"
+        say(f"\nsettings ({rest} by the language's defaults):", "bold")
+        _print_rows(written, console)
     if dropped:
         say("\ndropped, since a layer wrote the list anew:", "bold")
         _print_rows(
@@ -64,18 +81,24 @@ def print_plan(
     print_findings(plan.diagnostics, console)
 
 
-def plan_json(plan: ExposurePlan, dropped: Sequence[Dropped] = ()) -> str:
-    """The whole plan as one JSON document, in the plan's own stable order."""
+def plan_json(
+    plan: ExposurePlan,
+    arguments: Mapping[str, Sequence[ArgumentAccount]],
+    settings: Sequence[Setting],
+    dropped: Sequence[Dropped],
+) -> str:
+    """The whole plan as one JSON document, in the plan's own stable order; `arguments` by the tools' names."""
     payload: dict[str, Any] = {
         "format_version": PLAN_FORMAT,
         "server": plan.server_name,
         "exposed": plan.on,
         "boots": not plan.errors,
-        "tools": [_tool(tool) for tool in plan.tools],
+        "tools": [_tool(tool, arguments.get(tool.name, ())) for tool in plan.tools],
         "excluded": [
             {"route": entry.route, "reason": entry.reason, "decided_at": _decided(entry.span)}
             for entry in plan.excluded
         ],
+        "settings": {s.path: {"value": s.value, "origin": "; ".join(s.origins)} for s in settings},
         "dropped": [
             {"list": _dotted(drop), "entries": _gone(drop), "by": str(drop.at), "written_at": str(drop.before)}
             for drop in dropped
@@ -116,7 +139,12 @@ def _print_rows(rows: Sequence[tuple[str, ...]], console: Console) -> None:
         console.print(Text(("  " + "  ".join(cells)).rstrip()), soft_wrap=True)
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _short(value: Any) -> str:
+    text = WITHHELD if value == WITHHELD else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _tool(tool: Tool, arguments: Sequence[ArgumentAccount]) -> dict[str, Any]:
     return {
         "name": tool.name,
         "own_name": tool.own_name,
@@ -125,6 +153,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
         "annotations": tool.annotations,
+        "arguments": {argument.name: argument_payload(argument) for argument in arguments},
         "route": f"{tool.method} {tool.route}",
         "path": tool.path,
         "dispatch": tool.dispatch,

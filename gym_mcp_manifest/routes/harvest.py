@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Host, Mount, WebSocketRoute
 
 from gym_mcp_manifest.diagnostics import Span
 from gym_mcp_manifest.routes.bind import refusals_for
-from gym_mcp_manifest.routes.schema import derive_input_schema, derive_output_schema, other_spellings
+from gym_mcp_manifest.routes.schema import argument_spellings, derive_input_schema, derive_output_schema
 
 __all__ = ["HarvestedRoute", "harvest_routes", "serving_route"]
 
@@ -40,8 +40,10 @@ class HarvestedRoute:
     schema_problem: str | None = None
     #: The schema of the reply by the response model, where there is one.
     output_schema: Mapping[str, Any] | None = None
-    #: By an argument's name in the schema the further names under which the route takes it.
+    #: By each name that the route takes for an argument all names for it.
     spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Arguments that the route also takes from inside of another.
+    nested: frozenset[str] = frozenset()
     #: Why mode `direct` cannot prove that it answers as HTTP would; empty where it can.
     refusals: tuple[str, ...] = ()
     foreign_reason: str | None = None
@@ -86,7 +88,7 @@ def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
     params = tuple(context.param_convertors)
     schema, problem = derive_input_schema(context.dependant)
     output_schema = derive_output_schema(context)
-    spellings = other_spellings(context.dependant)
+    spellings, nested = argument_spellings(context.dependant)
     endpoint = context.endpoint
     description = (context.description or "").strip() or None
     return [
@@ -101,6 +103,7 @@ def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
             schema_problem=problem,
             output_schema=output_schema,
             spellings=spellings,
+            nested=nested,
             refusals=refusals_for(context, method),
             regex=context.path_regex,
             handler=_place_of(endpoint),

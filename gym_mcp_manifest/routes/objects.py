@@ -6,9 +6,10 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, is_dataclass
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,13 @@ from gym_mcp_manifest.manifest.references import ObjectReference
 
 __all__ = ["source_data"]
 
+#: More entries than any list of tools has: what gives more may never end.
+_MOST = 100_000
+
+
+class _NoDataError(ValueError):
+    """What an object gives is no data; the text says why."""
+
 
 def source_data(source: PythonSource, app: FastAPI) -> Any:
     """What a `python:` source gives, as plain data; a callable is called once, and awaited if need be.
@@ -35,7 +43,16 @@ def source_data(source: PythonSource, app: FastAPI) -> Any:
         value = _called(value, source)
     elif source.args or source.kwargs:
         raise ValueError(f"it is no callable but {type(value).__name__}, so `args` and `kwargs` have no effect")
-    return _plain(value)
+    try:
+        return _plain(value)
+    except _NoDataError:
+        raise
+    except KeyboardInterrupt:
+        raise
+    except RecursionError as error:
+        raise ValueError("it contains itself, or is nested too deeply") from error
+    except BaseException as error:  # code of the server's runs while what it gives is read
+        raise ValueError(f"reading what it gives raises {_reason(error)}") from error
 
 
 def _found(reference: ObjectReference, app: FastAPI) -> Any:
@@ -107,7 +124,9 @@ def _called(value: Any, source: PythonSource) -> Any:
     try:
         result = value(*source.args, **source.kwargs)
         return _awaited(_as_coroutine(result)) if inspect.isawaitable(result) else result
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the server's code raises, the boot is refused in words
         raise ValueError(f"the call raises {_reason(error)}") from error
 
 
@@ -132,16 +151,27 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {_key(key): _plain(inner) for key, inner in value.items()}
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if isinstance(value, Set):
+        raise _NoDataError("it gives a set, which has no order: tools would change places from boot to boot")
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, type)):
-        return [_plain(inner) for inner in value]
-    raise ValueError(f"it gives {type(value).__name__}, which is no data")
+        entries = [_plain(inner) for inner in islice(value, _MOST + 1)]
+        if len(entries) > _MOST:
+            raise _NoDataError(f"it gives more than {_MOST:,} entries")
+        return entries
+    raise _NoDataError(f"it gives {type(value).__name__}, which is no data")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise _NoDataError(f"it gives a mapping with the key {key!r}, which is no text")
 
 
 def _reason(error: BaseException) -> str:
-    first = (str(error).splitlines() or [""])[0]
+    first = (str(error).splitlines() or [""])[0][:200]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
@@ -12,7 +12,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, advertised_form
 from gym_mcp_manifest.routes.bind import body_annotation, is_model_body
 
-__all__ = ["derive_input_schema", "derive_output_schema", "other_spellings"]
+__all__ = ["argument_spellings", "derive_input_schema", "derive_output_schema"]
 
 _THINNING = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
 
@@ -45,30 +45,26 @@ def derive_output_schema(context: RouteContext) -> Mapping[str, Any] | None:
     return _without_required(schema) if thinned else schema
 
 
-def other_spellings(dependant: Dependant) -> Mapping[str, tuple[str, ...]]:
-    """By an argument's name in the schema the further names under which the body model takes it."""
+def argument_spellings(dependant: Dependant) -> tuple[Mapping[str, tuple[str, ...]], frozenset[str]]:
+    """By each name that the body model takes for an argument all names for it; and the nested ones.
+
+    A nested argument is also taken from inside of another, by an alias path.
+    """
     annotation = body_annotation(dependant)
     if not is_model_body(annotation):
-        return {}
+        return {}, frozenset()
     by_name = any(annotation.model_config.get(key) for key in ("populate_by_name", "validate_by_name"))
-    found = {}
+    spellings: dict[str, tuple[str, ...]] = {}
+    nested: set[str] = set()
     for name, field in annotation.model_fields.items():
         alias = field.validation_alias or field.alias
-        spellings = [*_alias_names(alias), *([name] if by_name or alias is None else [])]
-        advertised = spellings[0] if spellings else name
-        others = tuple(other for other in dict.fromkeys(spellings) if other != advertised)
-        if others:
-            found[advertised] = others
-    return found
-
-
-def _alias_names(alias: Any) -> Iterator[str]:
-    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    for choice in choices:
-        if isinstance(choice, AliasPath):
-            yield str(choice.path[0])
-        elif choice is not None:
-            yield choice
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        plain = [choice for choice in choices if isinstance(choice, str)]
+        names = tuple(dict.fromkeys([*plain, *([name] if by_name or not plain else [])]))
+        spellings.update(dict.fromkeys(names, names))
+        if any(isinstance(choice, AliasPath) for choice in choices):
+            nested.update(names)
+    return spellings, frozenset(nested)
 
 
 def _model_schema(model: type[BaseModel]) -> tuple[Mapping[str, Any] | None, str | None]:

@@ -13,7 +13,7 @@ from gym_mcp_manifest.jsontext import is_utf8
 from gym_mcp_manifest.manifest.source import read_source
 from gym_mcp_manifest.surface.records import Surface, SurfaceTool
 
-__all__ = ["LOCK_FORMAT", "lock_text", "read_lock"]
+__all__ = ["LOCK_FORMAT", "is_lock", "lock_text", "read_lock"]
 
 #: Version of the lock's form; it changes when a reader would have to.
 LOCK_FORMAT = 1
@@ -52,11 +52,11 @@ def read_lock(path: Path, write: str) -> Surface:
     try:
         data = json.loads(source.text)
     except (ValueError, RecursionError) as error:
-        line, column = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (0, 0)
+        line, column = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (1, 1)
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         span = Span(str(path), line, column)
         raise _unusable(f"the surface lock is no JSON: {reason}", span, f"write it again: {write}") from error
-    span = Span(str(path))
+    span = Span(str(path), 1, 1)
     version = data.get("format_version") if isinstance(data, dict) else None
     if isinstance(version, int) and not isinstance(version, bool) and version > LOCK_FORMAT:
         message = (
@@ -68,6 +68,19 @@ def read_lock(path: Path, write: str) -> Surface:
         raise _unusable("the file is no surface lock", span, again)
     _check_hashes(surface, data, span, write)
     return surface
+
+
+def is_lock(path: Path) -> bool:
+    """Whether the file is a surface lock of whatever state, and so may be written anew."""
+    source, _ = read_source(path, max_bytes=_MAX_BYTES)
+    if source is None:
+        return False
+    try:
+        data = json.loads(source.text)
+    except (ValueError, RecursionError):
+        # What a merge left of a lock is still one.
+        return '"format_version"' in source.text and '"sha256"' in source.text
+    return isinstance(data, dict) and "format_version" in data and "sha256" in data
 
 
 def _surface(data: Any) -> Surface | None:

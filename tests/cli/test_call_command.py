@@ -126,6 +126,34 @@ def test_a_server_without_exposure_is_told(run_here: Run, start: Start, server: 
     assert (ran.code, "is exposure on?" in ran.err) == (1, True)
 
 
+def test_without_sessions_a_target_is_called_without_a_seed(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text("version: 1\nsessions: {mode: none}", encoding="utf-8")
+    assert "greet\t" in run_here("call", server).out
+    # A seed that the app would refuse is not even sent.
+    ran = run_here("call", server, "fail", "--seed", '{"refuse": true}')
+    assert (ran.code, "HTTP 409 from POST /fail: not today" in ran.err) == (1, True)
+    (server / "mcp.yaml").write_text("version: 1", encoding="utf-8")
+    (server / "config.yaml").write_text("expose_tools_over_mcp: true", encoding="utf-8")
+    ran = run_here("call", server, "fail", "{}", "mcp.sessions.mode=none", "--seed", '{"refuse": true}')
+    assert (ran.code, "not today" in ran.err) == (1, True)
+
+
+def test_without_sessions_a_running_server_is_called_without_a_token(
+    run_here: Run, start: Start, server: Path
+) -> None:
+    (server / "mcp.yaml").write_text("version: 1\nsessions: {mode: none}", encoding="utf-8")
+    url = start("serve", server, "--expose", "--port", "0").url()
+    assert "greet\t" in run_here("call", url).out
+    ran = run_here("call", url, "fail")
+    assert (ran.code, "HTTP 409 from POST /fail: not today" in ran.err) == (1, True)
+
+
+def test_the_assumption_that_exposure_is_on_is_told(run_here: Run, server: Path) -> None:
+    assert "assuming an instance with exposure on" in run_here("call", server).err
+    (server / "config.yaml").write_text("expose_tools_over_mcp: true", encoding="utf-8")
+    assert "assuming" not in run_here("call", server).err
+
+
 def test_a_proxy_of_the_environment_is_no_way_to_this_machine(run: Run, server: Path) -> None:
     nowhere = "http://127.0.0.1:9"
     ran = run("call", server, "greet", env={"HTTP_PROXY": nowhere, "http_proxy": nowhere, "ALL_PROXY": nowhere})

@@ -198,7 +198,7 @@ def test_a_tool_shows_each_value_with_its_origin(what: str, run_here: Run, serve
     assert out.startswith("hello (POST /greet): exposed\n  why: included by `/**` (the default)\n")
     assert f'    name: "hello"\n      from {server}/mcp.yaml:3:17\n' in out
     assert re.search(r'    description: "Greets .*"\n      from \S*app\.py:\d+:1\n', out)
-    assert f'annotations: {{"readOnlyHint": true}}\n      from {server}/mcp.yaml:4:24\n' in out
+    assert f"    annotations.readOnlyHint: true\n      from {server}/mcp.yaml:4:39\n" in out
     assert '    dispatch: "direct"\n      from the language\'s default\n' in out
     values = json.loads(run_here("explain", server, what, "--json").out)["values"]
     assert values["name"] == {"value": "hello", "from": f"{server}/mcp.yaml:3:17"}
@@ -249,19 +249,20 @@ def test_a_value_shows_every_layer_that_set_it(run_here: Run, server: Path) -> N
     out = run_here("explain", server, "names.max_length").out
     assert out.splitlines() == [
         "names.max_length",
+        "  value: 80",
         f"  from {config}:2:27",
         "",
         "  said by, the lowest layer first:",
         "    the language's default  64",
         f"    {server}/mcp.yaml:2:21  70",
-        f"    {config}:2:27  (not shown: what an instance says may be secret)",
+        f"    {config}:2:27  80",
     ]
     payload = json.loads(run_here("explain", server, "names.max_length", "--json").out)
-    assert [said.get("value") for said in payload["said"]] == [64, 70, None]
+    assert [said.get("value") for said in payload["said"]] == [64, 70, 80]
     ran = run_here("explain", server, "names.max_length", "mcp.names.max_length=90")
     assert re.search(r"\n  from .*override", ran.out)
     out = run_here("explain", server, "names.restore").out
-    assert out.startswith("names.restore\n  from the language's default\n")
+    assert out.startswith("names.restore\n  value: true\n  from the language's default\n")
     assert run_here("explain", server, "server.title").out == "server.title\n  nothing sets it\n"
 
 
@@ -278,14 +279,147 @@ def test_the_value_of_a_tool_shows_every_key_that_is_for_it(run_here: Run, serve
     assert re.search(r"\n  from \S*app\.py:\d+:1\n", out)
 
 
-def test_what_an_instance_says_is_not_shown(run_here: Run, server: Path) -> None:
+LAID = """\
+expose_tools_over_mcp: true
+mcp:
+  tools:
+    greet:
+      title: Hello
+      arguments:
+        key: {value: '${oc.env:HUNTER,hunter2}'}
+        salt: {hidden: true}
+        city: {default: Paris}
+  sessions: {allow: [{when: "who == 'hunter2'", tools: [greet]}], otherwise: none}
+  routes: {exclude_add: [{match: /hunter2, optional: true}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "seen"),
+    [
+        ("greet", ["Hello", "Paris", "arguments.key: fixed and hidden: (set by the instance)"]),
+        ("tools", ["Hello", "Paris"]),
+        ("tools.greet.title", ["Hello"]),
+        ("tools.greet.arguments", ["Paris"]),
+        ("tools.greet.arguments.city.default", ["Paris"]),
+        ("tools.greet.arguments.key.value", []),
+        ("sessions", ['"otherwise": "none"']),
+        ("sessions.allow", []),
+        ("sessions.allow[0].when", []),
+        ("routes.exclude", []),
+    ],
+)
+def test_of_an_instance_only_what_agents_and_clients_see_is_shown(
+    what: str, seen: list[str], run_here: Run, server: Path
+) -> None:
+    (server / "config.yaml").write_text(LAID, encoding="utf-8")
+    text = run_here("explain", server, what).text
+    told = run_here("explain", server, what, "--json").text
+    assert "hunter2" not in text + told
+    assert [part for part in seen if part not in text] == []
+    assert ("(set by the instance)" in text, "(set by the instance)" in told) == ((what not in SHOWN,) * 2)
+
+
+#: What agents see as a whole.
+SHOWN = ("tools.greet.title", "tools.greet.arguments.city.default")
+
+
+def test_a_value_that_a_later_layer_took_from_sight_is_not_shown(run_here: Run, server: Path) -> None:
     (server / "config.yaml").write_text(
-        "expose_tools_over_mcp: true\nmcp: {tools: {greet: {title: '${oc.env:HUNTER,hunter2-hunter2}'}}}",
+        "expose_tools_over_mcp: true\nmcp: {tools: {greet: {title: hunter2}}}", encoding="utf-8"
+    )
+    ran = run_here("explain", server, "tools.greet.title", "mcp.tools.greet.title=Hello")
+    assert ran.out.startswith('tools.greet.title\n  value: "Hello"\n  from override ')
+    assert ("hunter2" in ran.text, f"{server}/config.yaml:2:30  (set by the instance)" in ran.out) == (False, True)
+
+
+def test_what_becomes_of_an_argument_is_told_with_its_value(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(
+        "version: 1\ntools:\n  greet:\n    arguments:\n      unit: {value: metric}\n      city: {default: Paris}\n"
+        "      days: {hidden: true}\n      note: {description: A note.}\n",
         encoding="utf-8",
     )
-    (server / "mcp.yaml").write_text("version: 1\nlimits: {request_bytes: 5}", encoding="utf-8")
-    assert "hunter2" not in run_here("explain", server, "tools", "--json").text
-    assert "hunter2" not in run_here("explain", server, "tools").text
+    out = run_here("explain", server, "greet").out
+    for told in (
+        f'arguments.unit: fixed and hidden: "metric"\n      from {server}/mcp.yaml:5:21\n',
+        f'arguments.city: with a default: "Paris"\n      from {server}/mcp.yaml:6:23\n',
+        f"arguments.days: hidden\n      from {server}/mcp.yaml:7:13\n",
+        f"arguments.note: described\n      from {server}/mcp.yaml:8:13\n",
+    ):
+        assert f"    {told}" in out
+    values = json.loads(run_here("explain", server, "greet", "--json").out)["values"]
+    assert values["arguments.unit"] == {
+        "state": "fixed and hidden",
+        "value": "metric",
+        "from": f"{server}/mcp.yaml:5:21",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("routes.exclude", '["/fail", "/sleep"]'),
+        ("names.max_length", "64"),
+        ("limits.request_bytes", "4194304"),
+        ("sessions", '{"mode": "none"}'),
+        ("tools.greet.only_if", '"a"'),
+    ],
+)
+def test_a_key_has_the_value_that_comes_out(path: str, value: str, run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(
+        "version: 1\nroutes: {exclude: [/fail]}\nsessions: {mode: none}\ntools: {greet: {only_if: a}}",
+        encoding="utf-8",
+    )
+    (server / "config.yaml").write_text("expose_tools_over_mcp: true\na: true", encoding="utf-8")
+    out = run_here("explain", server, path, "mcp.routes.exclude_add=[/sleep]").out
+    assert out.splitlines()[:2] == [path, f"  value: {value}"]
+    if path == "routes.exclude":
+        assert out.splitlines()[2] == f"  from {server}/mcp.yaml:2:19; override 'mcp.routes.exclude_add'"
+
+
+def test_an_added_entry_of_a_list_has_the_layer_that_added_it(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text("version: 1\nroutes: {exclude: [/fail]}", encoding="utf-8")
+    config = server / "config.yaml"
+    config.write_text("expose_tools_over_mcp: true\nmcp: {routes: {exclude_add: [/sleep]}}", encoding="utf-8")
+    out = run_here("explain", server, "routes.exclude[1]").out
+    assert out.splitlines() == ["routes.exclude[1]", '  value: "/sleep"', f"  from {config}:2:30"]
+    assert f"  from {server}/mcp.yaml:2:20\n" in run_here("explain", server, "routes.exclude[0]").out
+
+
+def test_the_keys_of_a_tool_stand_lowest_first_whatever_layer_says_them(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(
+        "version: 1\ntools:\n  greet: {title: Exact}\n  'g*': {title: Glob}", encoding="utf-8"
+    )
+    config = server / "config.yaml"
+    config.write_text("expose_tools_over_mcp: true\nmcp: {tools: {'g*': {title: Laid}}}", encoding="utf-8")
+    out = run_here("explain", server, "tools.greet.title").out
+    assert out.splitlines() == [
+        "tools.greet.title",
+        '  value: "Exact"',
+        f"  from {server}/mcp.yaml:3:18",
+        "",
+        "  said by, the lowest layer first:",
+        f'    {server}/mcp.yaml:4:17  tools.g*.title: "Glob"',
+        f"    {config}:2:29  tools.g*.title: (set by the instance)",
+        f'    {server}/mcp.yaml:3:18  "Exact"',
+    ]
+
+
+def test_each_annotation_has_the_origin_of_its_own(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(
+        "version: 1\ntools:\n  greet: {annotations: {readOnlyHint: true}}\n"
+        "  'g*': {annotations: {readOnlyHint: false, openWorldHint: false}}",
+        encoding="utf-8",
+    )
+    values = json.loads(run_here("explain", server, "greet", "--json").out)["values"]
+    assert values["annotations.readOnlyHint"] == {"value": True, "from": f"{server}/mcp.yaml:3:39"}
+    assert values["annotations.openWorldHint"] == {"value": False, "from": f"{server}/mcp.yaml:4:60"}
+    out = run_here("explain", server, "tools.greet.annotations").out
+    assert '  value: {"readOnlyHint": true, "openWorldHint": false}' in out.replace(
+        '{"openWorldHint": false, "readOnlyHint": true}', '{"readOnlyHint": true, "openWorldHint": false}'
+    )
+    out = run_here("explain", server, "tools.greet.annotations.openWorldHint").out
+    assert out.splitlines()[1:3] == ["  value: false", f"  from {server}/mcp.yaml:4:60"]
 
 
 # Sessions.

@@ -97,7 +97,7 @@ async def ask(body: dict) -> dict:
 
 @app.post("/over here/no:way")
 async def over(body: dict) -> dict:
-    """Odd \\u2028 words: \\x7f "quoted" # and ü\\ud83d\\ude00."""
+    """Odd \\u2028 words: \\x7f "quoted" # and ü\\U0001f600."""
     return {}
 '''
 MIDDLEWARE = """
@@ -310,6 +310,36 @@ def test_two_possible_dispatchers_are_left_to_the_user(run_here: Run, folder: Pa
     ran = run_here("init", folder)
     assert ran.err.count("several routes could be the dispatcher") == 2
     assert planned(run_here, folder)[0] == 0
+
+
+def test_a_route_that_is_no_dispatcher_is_not_called_one(run_here: Run, folder: Path) -> None:
+    routes = """
+@app.post("/items/{number}/mark")
+async def mark(number: int) -> dict:
+    return {}
+
+
+@app.post("/shelves/{shelf}/{place}")
+async def put(shelf: str, place: str) -> dict:
+    return {}
+
+
+@app.post("/named/{name}")
+async def named(name: str, body: dict) -> dict:
+    return {}
+"""
+    write_app(folder, SESSIONS + TOOLS + routes)
+    text = run_here("init", folder, "-o", "-").out
+    assert "# POST routes with path parameters. One of them may be a dispatcher" in text
+    entries = dict(re.findall(r'  - route: "(.+)"\n((?:    .*\n)+)', text))
+    for path, why in (
+        ("/items/{number}/mark", "`number` is not a plain"),
+        ("/shelves/{shelf}/{place}", "has 2 path"),
+    ):
+        assert "# HTTP-only, and no dispatcher: " in entries[path]
+        assert (why in entries[path], "If it is one" in entries[path]) == (True, False)
+    assert "# HTTP-only: the data files have no specs of tools for it." in entries["/named/{name}"]
+    assert "# If it is one, put these lines in the place of `ignore`" in entries["/named/{name}"]
 
 
 # The file.

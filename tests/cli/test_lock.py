@@ -171,7 +171,7 @@ def test_a_lock_is_replaced_whole_and_keeps_its_permissions(run_here: Run, shop:
     lock.chmod(0o640)
     link = lock.with_name("link.json")
     link.symlink_to(lock)
-    lock.write_text("old", encoding="utf-8")
+    lock.write_text('{"format_version": 0, "sha256": "of an older release"}', encoding="utf-8")
     assert run_here("plan", shop, "--lock", link).code == 0
     assert json.loads(lock.read_text(encoding="utf-8"))["format_version"] == 1
     assert (stat.S_IMODE(lock.stat().st_mode), link.is_symlink()) == (0o640, True)
@@ -413,7 +413,7 @@ def test_a_missing_lock_says_how_to_write_it(run_here: Run, shop: Path, tmp_path
     path = tmp_path / "my lock.json"
     ran = run_here("plan", shop, "--check", path)
     assert (ran.code, ran.out) == (1, "")
-    assert f"{path}: error[GMM611] the file does not exist" in ran.err
+    assert f"{path}:1:1: error[GMM611] the file does not exist" in ran.err
     assert f"help: write it: `gym-mcp plan {shop} --lock '{path}'`" in ran.err
 
 
@@ -428,3 +428,14 @@ def test_lock_and_check_together_are_wrong_usage(run_here: Run, shop: Path, lock
     ran = run_here("plan", shop, "--lock", lock, "--check", lock)
     assert (ran.code, ran.out) == (2, "")
     assert "give one of them" in re.sub(r"[\s│]+", " ", ran.err)
+
+
+@pytest.mark.parametrize("name", ["app.py", "mcp.yaml", "notes.json"])
+def test_a_file_that_is_no_lock_is_never_overwritten(run_here: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "app.py").write_text("from fastapi import FastAPI\napp = FastAPI()\n")
+    (tmp_path / "mcp.yaml").write_text("version: 1\nsessions: {mode: none}\n")
+    (tmp_path / "notes.json").write_text("{}")
+    before = (tmp_path / name).read_bytes()
+    ran = run_here("plan", tmp_path, "--lock", tmp_path / name)
+    assert (ran.code, (tmp_path / name).read_bytes()) == (1, before)
+    assert "is no surface lock, and is left alone" in ran.err

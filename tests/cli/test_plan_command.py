@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from gym_mcp_manifest.manifest.keys import usable_keys
+
 Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 OFFICE = "manifests/office"
@@ -70,6 +72,7 @@ def test_json_is_stable_and_in_the_order_of_the_plan(run: Run) -> None:
         "boots",
         "tools",
         "excluded",
+        "settings",
         "dropped",
         "refused",
         "findings",
@@ -118,7 +121,7 @@ def test_a_manifest_of_another_name_is_not_passed_over(name: str, run_here: Run,
         pytest.skip("names of files do not tell capitals apart here")
     ran = run_here("plan", server)
     assert (ran.code, ran.out) == (1, "")
-    assert f"{server / name}: error[GMM610]" in ran.err
+    assert f"{server / name}:1:1: error[GMM610]" in ran.err
     assert f"rename it to mcp.yaml, or set `mcp_manifest: {name}`" in ran.err
     (server / "config.yaml").write_text(f"expose_tools_over_mcp: true\nmcp_manifest: {name}", encoding="utf-8")
     assert run_here("plan", server).out.startswith("little: 1 tool at /mcp\n")
@@ -128,7 +131,7 @@ def test_a_manifest_that_the_configuration_names_must_be_there(run_here: Run, se
     (server / "config.yaml").write_text("expose_tools_over_mcp: true\nmcp_manifest: my.yaml", encoding="utf-8")
     ran = run_here("plan", server)
     assert ran.code == 1
-    assert f"{server}/my.yaml: error[GMM101] the file does not exist" in ran.err
+    assert f"{server}/my.yaml:1:1: error[GMM101] the file does not exist" in ran.err
     assert "help: correct `mcp_manifest`" in ran.err
 
 
@@ -152,7 +155,8 @@ def test_an_override_reaches_the_manifest(run_here: Run, server: Path) -> None:
 
 def test_an_override_without_a_configuration_is_refused(run_here: Run, server: Path) -> None:
     ran = run_here("plan", server, "mcp.routes.include=[]")
-    assert (ran.code, "--config" in ran.err) == (1, True)
+    cure = "write a config.yaml, for example `expose_tools_over_mcp: true`, beside the app, or give --config"
+    assert (ran.code, cure in ran.err) == (1, True)
 
 
 def test_a_plan_that_would_not_boot_says_so(run_here: Run, server: Path) -> None:
@@ -216,8 +220,8 @@ def test_an_app_that_breaks_on_import_names_its_own_line(case: str, run_here: Ru
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--config", "nowhere.yaml"], "nowhere.yaml: error[GMM501]"),
-        (["--config", "schemas"], "schemas: error[GMM501]"),
+        (["--config", "nowhere.yaml"], "nowhere.yaml:1:1: error[GMM501]"),
+        (["--config", "schemas"], "schemas:1:1: error[GMM501]"),
         (["--config", "README.md"], ": error[GMM501] the configuration cannot be read"),
         (["--server", "offce"], "did you mean `office`?"),
         (["offce.resources_servers.office.mcp_secret=hunter2"], "did you mean `office`?"),
@@ -273,6 +277,89 @@ def test_json_says_where_each_value_of_a_tool_comes_from(run_here: Run, server: 
     assert tool["output_schema"] is None
 
 
+SET = """\
+version: 1
+server: {title: Little}
+routes: {exclude: [/fail]}
+names: {max_length: 70}
+tools:
+  greet: {annotations: {readOnlyHint: true}, arguments: {unit: {value: metric}}}
+  "g*": {annotations: {idempotentHint: true}}
+"""
+LAID = """\
+expose_tools_over_mcp: true
+mcp_secret: hunter2-hunter2
+mcp_allowed_hosts: [hunter2.example.org]
+mcp:
+  server: {instructions: Be kind.}
+  names: {max_length: 80}
+  routes: {exclude_add: [/sleep, {match: /hunter2, optional: true}]}
+  sessions: {mode: token, allow: [{when: "who == 'hunter2'", tools: [greet]}], otherwise: all}
+  skip_middleware: ["*.GZipMiddleware"]
+  tools: {greet: {arguments: {token: {value: hunter2}}}}
+"""
+
+
+def test_each_setting_that_a_layer_wrote_has_its_value_and_its_origins(run_here: Run, server: Path) -> None:
+    app = server / "app.py"
+    zipped = "from starlette.middleware.gzip import GZipMiddleware\napp.add_middleware(GZipMiddleware)\n"
+    app.write_text(app.read_text(encoding="utf-8") + zipped, encoding="utf-8")
+    (server / "mcp.yaml").write_text(SET, encoding="utf-8")
+    config = server / "config.yaml"
+    config.write_text(LAID, encoding="utf-8")
+    ran = run_here("plan", server, "mcp.limits.request_bytes=5000")
+    assert ran.code == 0
+    text = ran.out.partition("settings (everything else by the language's defaults):\n")[2]
+    rows = [re.split(r" {2,}", line.strip()) for line in text.partition("\n\n")[0].splitlines()]
+    exclude = '["/fail", "/sleep", "(set by the instance)"]'
+    hidden, block = "(set by the instance)", "the instance's configuration"
+    assert rows == [
+        ["server.title", '"Little"', f"{server}/mcp.yaml:2:17"],
+        ["server.instructions", '"Be kind."', f"{config}:5:26"],
+        ["skip_middleware", hidden, f"{config}:9:20"],
+        ["routes.exclude", exclude, f"{server}/mcp.yaml:3:19; {config}:7:25"],
+        ["sessions.mode", '"token"', f"{config}:8:20"],
+        ["sessions.allow", hidden, f"{config}:8:34"],
+        ["sessions.otherwise", '"all"', f"{config}:8:91"],
+        ["names.max_length", "80", f"{config}:6:23"],
+        ["limits.request_bytes", "5000", "override 'mcp.limits.request_bytes'"],
+        ["mcp_secret", hidden, block],
+        ["mcp_allowed_hosts", hidden, block],
+    ]
+    for form in ((), ("--json",)):
+        assert "hunter2" not in run_here("plan", server, *form).text
+
+
+def test_json_has_every_setting_defaults_as_well(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text(SET, encoding="utf-8")
+    (server / "config.yaml").write_text(LAID, encoding="utf-8")
+    payload = json.loads(run_here("plan", server, "--json").out)
+    settings = payload["settings"]
+    assert settings["names.restore"] == {"value": True, "origin": "the language's default"}
+    assert settings["names.max_length"]["value"] == 80
+    assert settings["sessions.allow"]["value"] == "(set by the instance)"
+    assert settings["dispatch"]["value"] == "direct"
+    models = ("server", "routes", "sessions", "names", "limits")
+    keys = {f"{section}.{key}" for section in models for key in usable_keys((section,))}
+    assert keys | {"dispatch", "skip_middleware"} <= settings.keys()
+    (greet,) = payload["tools"]
+    assert greet["arguments"] == {
+        "token": {
+            "state": "fixed and hidden",
+            "value": "(set by the instance)",
+            "from": f"{server}/config.yaml:10:46",
+        },
+        "unit": {"state": "fixed and hidden", "value": "metric", "from": f"{server}/mcp.yaml:6:72"},
+    }
+    assert greet["origins"]["annotations.readOnlyHint"] == f"{server}/mcp.yaml:6:39"
+    assert greet["origins"]["annotations.idempotentHint"] == f"{server}/mcp.yaml:7:40"
+
+
+def test_where_nobody_set_anything_one_line_says_so(run_here: Run, server: Path) -> None:
+    out = run_here("plan", server).out
+    assert out.partition("settings (")[2].splitlines()[0] == "everything by the language's defaults):"
+
+
 @pytest.mark.parametrize(("signature", "can"), [("path: str", True), ("path: str, limit: int = 3", False)])
 def test_the_cure_for_a_dispatcher_without_tools_can_be_pasted(
     signature: str, can: bool, run_here: Run, server: Path
@@ -284,11 +371,12 @@ def test_the_cure_for_a_dispatcher_without_tools_can_be_pasted(
     (server / "data" / "tools.json").write_text('[{"name": "look"}]', encoding="utf-8")
     ran = run_here("plan", server)
     cures = re.findall(r"`(catch_all: .*?)`", ran.out.partition("warning[GMM609]")[2])
-    assert [("data/tools.json" in cure, "ignore: true" in cure) for cure in cures] == (
+    assert [("YOUR_SPECS" in cure, "ignore: true" in cure) for cure in cures] == (
         [(True, False), (False, True)] if can else [(False, True)]
     )
     for cure in cures:
-        (server / "mcp.yaml").write_text(f"version: 1\n{cure}\n", encoding="utf-8")
+        pasted = cure.replace("YOUR_SPECS", "data/tools.json")
+        (server / "mcp.yaml").write_text(f"version: 1\n{pasted}\n", encoding="utf-8")
         ran = run_here("plan", server)
-        assert (ran.code, "look  direct" in ran.out) == (0, "data/tools.json" in cure)
+        assert (ran.code, "look  direct" in ran.out) == (0, "YOUR_SPECS" in cure)
         assert "GMM609" not in ran.out

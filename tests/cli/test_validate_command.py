@@ -161,7 +161,7 @@ def test_without_any_manifest_it_is_said_what_to_do(run_here: Run, tmp_path: Pat
     assert (ran.code, ran.out.splitlines()) == (
         1,
         [
-            "mcp.yaml: error[GMM101] this folder holds no mcp.yaml",
+            "mcp.yaml:1:1: error[GMM101] this folder holds no mcp.yaml",
             "  help: name a manifest or its folder: `gym-mcp validate PATH`; `-` reads standard input",
         ],
     )
@@ -174,8 +174,15 @@ def test_a_folder_without_a_manifest_is_named_as_given(run_here: Run, tmp_path: 
     ran = run_here("validate", "./folder", cwd=tmp_path)
     assert (ran.code, ran.out.splitlines()[0]) == (
         1,
-        "./folder/mcp.yaml: error[GMM101] the folder holds no mcp.yaml",
+        "./folder/mcp.yaml:1:1: error[GMM101] the folder holds no mcp.yaml",
     )
+
+
+def test_without_a_manifest_those_below_are_pointed_at(write: Write, run_here: Run, tmp_path: Path) -> None:
+    write("version: 1", "servers/deep/mcp.yaml")
+    here = run_here("validate", cwd=tmp_path).out
+    assert "help: `gym-mcp validate -r .` checks the manifests below it, such as servers/deep/mcp.yaml" in here
+    assert "help: `gym-mcp validate -r servers` checks" in run_here("validate", "servers", cwd=tmp_path).out
 
 
 def test_manifests_below_a_folder_are_found_but_none_of_others_projects(

@@ -350,7 +350,7 @@ def test_fingerprints_tell_findings_apart(write: Write, sarif: Sarif) -> None:
 
 def test_a_finding_about_a_whole_file_is_shown_at_its_first_line(sarif: Sarif) -> None:
     (result,) = sarif("missing.yaml")["results"]
-    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
 
 def test_nothing_found_is_a_log_without_results(write: Write, sarif: Sarif) -> None:

@@ -14,7 +14,8 @@ from fastapi import FastAPI
 from gym_mcp_manifest import Diagnostic, ExposurePlan, Manifest, expose, load_manifest
 from gym_mcp_manifest.diagnostics import errors_among
 from gym_mcp_manifest.manifest.loader import manifest_from_mapping
-from gym_mcp_manifest.manifest.schemas import advertised_form, schema_problem
+from gym_mcp_manifest.manifest.schemafaults import schema_faults
+from gym_mcp_manifest.manifest.schemas import advertised_form
 from gym_mcp_manifest.manifest.speccheck import check_specs
 
 ON = {"expose_tools_over_mcp": True}
@@ -442,7 +443,8 @@ def test_a_path_out_of_the_folder_is_refused_as_it_is_written(escape: str, form:
     assert found.code == "GMM402"
     assert repr(escape) in found.message
     assert str(found.file).endswith("mcp.yaml")
-    assert "outside the server's folder" in found.message
+    inside = str(found.hint) in ("write `data/in.json`", "write `*.json`")
+    assert inside or "outside the server's folder" in found.message
 
 
 @pytest.mark.usefixtures("linked")
@@ -544,7 +546,7 @@ def test_a_root_that_is_a_reference_is_written_out_and_recursion_stays() -> None
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
     rooted = advertised_form({"$ref": "#/$defs/Node", "$defs": {"Node": node}, "description": "A chain."})
     assert rooted == {**node, "$defs": {"Node": node}, "description": "A chain."}
-    assert schema_problem(rooted) is None
+    assert schema_faults(rooted) == ()
 
 
 @pytest.mark.parametrize(
@@ -563,12 +565,13 @@ def test_a_root_that_is_a_reference_is_written_out_and_recursion_stays() -> None
 def test_odd_references_never_crash_and_are_never_fetched(schema: dict[str, Any]) -> None:
     rooted = advertised_form(schema)
     assert rooted["type"] == "object"
-    schema_problem(rooted)
+    schema_faults(rooted)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object()])
 def test_a_schema_that_json_cannot_say_is_refused(value: Any) -> None:
-    assert "not JSON" in str(schema_problem({"type": "object", "default": value}))
+    (fault,) = schema_faults({"type": "object", "default": value})
+    assert "not JSON" in fault.message
 
 
 def test_yaml_has_numbers_that_json_lacks(folder: Path) -> None:

@@ -156,7 +156,7 @@ def test_findings_about_a_spec_stand_at_the_spec(found: Found) -> None:
     ]
     text = "\n".join(rows)
     schema, clash = sorted(found("t.json", text, "tools"), key=lambda d: d.code)
-    assert (schema.code, schema.line, schema.column) == ("GMM209", 2, 2)
+    assert (schema.code, schema.line, schema.column) == ("GMM209", 2, 39)
     assert (clash.code, clash.line, clash.column) == ("GMM404", 3, 2)
     assert [str(span).rpartition("t.json:")[2] for _, span in clash.related] == ["1:12"]
 
@@ -164,7 +164,7 @@ def test_findings_about_a_spec_stand_at_the_spec(found: Found) -> None:
 def test_a_repeated_spec_is_placed_where_it_stands_first(found: Found) -> None:
     row = '{"tools": [{"name": "a", "parameters": {"type": "array"}}]}'
     (only,) = found("t.jsonl", f"{row}\n{row}\n", "tools")
-    assert (only.code, only.line, only.column) == ("GMM209", 1, 12)
+    assert (only.code, only.line, only.column) == ("GMM209", 1, 49)
 
 
 @pytest.mark.parametrize(

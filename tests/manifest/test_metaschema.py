@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, SchemaError
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from jsonschema_specifications import REGISTRY
 
-from gym_mcp_manifest.manifest.metaschema import first_fault
+from gym_mcp_manifest.manifest.metaschema import metaschema_faults
 
 HOME = "https://json-schema.org/draft/2020-12/"
 WHOLE = Draft202012Validator.META_SCHEMA
@@ -27,6 +27,10 @@ VALUES += [
 ]
 WRAPS: list[Any] = [lambda inner: inner, lambda inner: {"properties": {"a": inner}, "$defs": {"b": {}}}]
 WRAPS += [lambda inner: {"anyOf": [{"items": inner}]}, lambda inner: {"not": {"if": {"contains": inner}}}]
+
+
+def first_fault(schema: Any) -> ValidationError | None:
+    return next(metaschema_faults(schema), None)
 
 
 def is_valid(schema: Any) -> bool:

@@ -71,7 +71,7 @@ def test_text_is_decoded_with_one_byte_order_mark_dropped(tmp_path: Path) -> Non
 def test_the_path_is_named_as_the_user_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _, found = read_source("./no/such.yaml")
-    assert [(d.code, d.file, d.line) for d in found] == [("GMM101", "./no/such.yaml", None)]
+    assert [(d.code, d.file, d.line) for d in found] == [("GMM101", "./no/such.yaml", 1)]
 
 
 @pytest.mark.parametrize("name", [".", "pipe", "bad\0name", "x" * 5000])
@@ -100,9 +100,9 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mcp.yaml"
     file.write_bytes(b"a: 12345")
     assert read_source(file, max_bytes=8)[0] is not None
-    assert places(read_source(file, max_bytes=7)[1]) == [("GMM104", None, None)]
+    assert places(read_source(file, max_bytes=7)[1]) == [("GMM104", 1, 1)]
     assert decode_source("x", b"#" * (2 * 1024 * 1024))[0] is not None
-    assert places(decode_source("x", b"#" * (2 * 1024 * 1024 + 1))[1]) == [("GMM104", None, None)]
+    assert places(decode_source("x", b"#" * (2 * 1024 * 1024 + 1))[1]) == [("GMM104", 1, 1)]
 
 
 @pytest.mark.parametrize(

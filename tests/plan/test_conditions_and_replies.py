@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 from omegaconf import OmegaConf
-from pydantic import BaseModel, Field, computed_field
+from pydantic import BaseModel, Field, computed_field, field_serializer
 
 from gym_mcp_manifest import Diagnostic, ExposureRefused, expose
 
@@ -234,3 +234,71 @@ def test_annotations_of_a_glob_a_key_and_a_spec_meet_hint_by_hint(make_app: Any,
     }
     (tool,) = open_door(app, manifest).list()
     assert tool["annotations"] == {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
+def test_references_of_a_wrapped_schema_lead_where_they_led(app: FastAPI, open_door: Any) -> None:
+    nested = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#"}}]}
+    listed = {
+        "type": "array",
+        "items": {"$ref": "#/definitions/Entry"},
+        "definitions": {"Entry": {"type": "object", "required": ["degrees"]}},
+    }
+    tools = {"history": {"output_schema": listed}, "untyped": {"output_schema": nested}}
+    door = open_door(app, {"version": 1, "tools": tools})
+    session = door.seed()
+    assert not door.call("history", {}, session)["isError"]
+    refused = door.call("untyped", {}, session)
+    assert refused["isError"]
+    assert "against its output schema" in refused["content"][0]["text"]
+    schemas = {tool["name"]: tool.get("outputSchema") for tool in door.list()}
+    items = schemas["untyped"]["properties"]["result"]["anyOf"][1]["items"]
+    assert items == {"$ref": "#/properties/result"}
+
+
+def test_a_reply_that_breaks_its_own_model_is_an_error_that_shows_it(make_app: Any, open_door: Any) -> None:
+    class Odd(BaseModel):
+        a: int
+
+        @field_serializer("a")
+        def _as_text(self, value):  # type: ignore[no-untyped-def]
+            return str(value)
+
+    app = make_app()
+
+    @app.post("/odd")
+    async def odd() -> Odd:
+        return Odd(a=1)
+
+    door = open_door(app, with_replies("odd"))
+    answer = door.call("odd", {}, door.seed())
+    assert answer["isError"]
+    assert '{"a":"1"}' in answer["content"][0]["text"]
+
+
+def test_boolean_and_null_parts_of_output_schemas_are_spelled_as_clients_take_them(
+    app: FastAPI, open_door: Any
+) -> None:
+    schema = {"type": "object", "title": None, "properties": {"a": True}}
+    door = open_door(app, {"version": 1, "tools": {"untyped": {"output_schema": schema}}})
+    (tool,) = [tool for tool in door.list() if tool["name"] == "untyped"]
+    assert tool["outputSchema"] == {"type": "object", "properties": {"a": {}}}
+
+
+def test_an_exposed_name_that_is_another_tools_own_name_leaves_that_tool_its_key(app: FastAPI) -> None:
+    tools = {"read": {"name": "thin"}, "thin": {"only_if": "`false`", "name": "slim"}}
+    manifest = {"version": 1, "routes": {"include": ["/read", "/thin"]}, "tools": tools}
+    plan = expose(app, name="unit", manifest=manifest, instance=ON)
+    assert [(tool.own_name, tool.name) for tool in plan.tools] == [("read", "thin")]
+
+
+@pytest.mark.parametrize("condition", ["@", "keys(@)", "contains(keys(@), 'search_key')"])
+def test_a_condition_may_ask_for_the_whole_block(app: FastAPI, open_door: Any, condition: str) -> None:
+    door = open_door(app, {"version": 1, **conditional(condition)}, instance={"search_key": "k"})
+    assert "read" in door.names()
+
+
+def test_a_condition_over_a_key_of_ours_can_never_hold_and_is_refused(app: FastAPI) -> None:
+    found = refusal(app, conditional("mcp_secret"), {**ON, "mcp_secret": "hidden-from-all"})
+    assert found.code == "GMM208"
+    assert "no setting of the server's own" in found.message
+    assert "hidden-from-all" not in str(found)

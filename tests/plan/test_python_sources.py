@@ -3,7 +3,9 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -215,3 +217,38 @@ def test_validate_runs_no_code(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gym_mcp_manifest", "validate", "mcp.yaml"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def looped() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def raising() -> Iterator[Any]:
+    raise RuntimeError("broken while read")
+    yield
+
+
+def leaving() -> Any:
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (looped(), "contains itself"),
+        (raising, "RuntimeError: broken while read"),
+        (leaving, "GeneratorExit"),
+        (lambda: count(), "more than 100,000 entries"),
+        ({"a", "b"}, "a set, which has no order"),
+        ([{"name": "x", 1: 2}], "the key 1, which is no text"),
+        (object(), "object, which is no data"),
+    ],
+    ids=["loop", "raising", "leaving", "endless", "set", "key", "object"],
+)
+def test_odd_objects_are_refused_in_words(app: FastAPI, module: ModuleType, value: Any, cause: str) -> None:
+    module.ODD = value  # type: ignore[attr-defined]
+    found = refusal(app, python=f"{MODULE}:ODD")
+    assert found.code == "GMM406"
+    assert cause in found.message

@@ -555,3 +555,31 @@ def test_an_app_that_mounts_its_own_endpoint_at_the_root_already_serves_it(make_
     inner.post("/mcp")(handler)
     app.mount("/", inner)
     assert "GMM607" in [found.code for found in findings(app)]
+
+
+# What clients could not be sent.
+
+
+def test_half_a_letter_in_a_docstring_stops_the_boot(make_app):
+    app = make_app()
+
+    async def tool() -> None: ...
+
+    tool.__doc__ = "a \ud800 b"
+    app.post("/tool")(tool)
+    found = finding(app)
+    assert found.code == "GMM103"
+    assert "the description of 'tool'" in found.message
+
+
+def test_a_schema_that_nests_too_deeply_stops_the_boot(make_app):
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(60):
+        schema = {"type": "object", "properties": {"a": schema}}
+    app = make_app()
+    app.post("/{tool}")(handler)
+    found = finding(
+        app, {"catch_all": [{"tools": [{"name": "deep", "description": "D.", "input_schema": schema}]}]}
+    )
+    assert found.code == "GMM209"
+    assert "deeper than 100 levels" in found.message

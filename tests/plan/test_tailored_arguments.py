@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 from fastapi import FastAPI, Request
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from gym_mcp_manifest import ExposureRefused, ManifestInvalid, expose
 
@@ -223,3 +223,129 @@ def test_two_globs_that_differ_on_one_argument_are_an_error(app: FastAPI) -> Non
     ((code, message, _),) = refusals(app, manifest)
     assert code == "GMM301"
     assert "arguments.days" in message
+
+
+@pytest.fixture
+def searched(make_app: Any) -> FastAPI:
+    class Search(BaseModel):
+        model_config = ConfigDict(populate_by_name=True)
+        text: str = Field("", alias="q")
+        limit: int = 10
+        scope: str
+
+    app: FastAPI = make_app()
+
+    @app.post("/search")
+    async def search(body: Search) -> dict[str, Any]:
+        return body.model_dump()
+
+    return app
+
+
+def with_schema(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+    return {"version": 1, "tools": {"search": {"input_schema": schema, "arguments": arguments}}}
+
+
+def test_a_replaced_schema_opens_no_other_spelling_of_a_withheld_argument(
+    searched: FastAPI, open_door: Any
+) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}, "scope": {"type": "string"}}}
+    door = open_door(searched, with_schema(schema, text={"value": "fixed"}))
+    session = door.seed()
+    for name in ("q", "text"):
+        assert door.call("search", {"scope": "s", name: "forged"}, session)["isError"], name
+    assert door.call("search", {"scope": "s"}, session)["structuredContent"]["text"] == "fixed"
+
+
+def test_what_a_replaced_schema_leaves_out_may_be_fixed(searched: FastAPI, open_door: Any) -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    door = open_door(searched, with_schema(schema, scope={"value": "all"}, limit={"default": 3}))
+    (tool,) = door.list()
+    assert set(tool["inputSchema"]["properties"]) == {"q", "limit"}
+    assert tool["inputSchema"]["properties"]["limit"]["type"] == "integer"
+    answer = door.call("search", {"q": "x"}, door.seed())
+    assert answer["structuredContent"] == {"text": "x", "limit": 3, "scope": "all"}
+
+
+def test_the_route_decides_what_may_be_hidden_and_which_values_fit(searched: FastAPI) -> None:
+    schema = {"type": "object", "properties": {"scope": {"type": "string"}, "limit": {"type": "string"}}}
+    found = refusals(searched, with_schema(schema, scope={"hidden": True}, limit={"value": "many"}))
+    assert [code for code, _, _ in found] == ["GMM620", "GMM621"]
+
+
+def test_an_argument_that_is_also_taken_from_inside_another_cannot_be_withheld(make_app: Any) -> None:
+    class Nested(BaseModel):
+        secret: str = Field("none", validation_alias=AliasChoices("sec", AliasPath("opts", "secret")))
+
+    app = make_app()
+
+    @app.post("/act")
+    async def act(body: Nested) -> dict[str, str]:
+        return {"secret": body.secret}
+
+    manifest = {"version": 1, "tools": {"act": {"arguments": {"sec": {"hidden": True}}}}}
+    ((code, message, _),) = refusals(app, manifest)
+    assert code == "GMM620"
+    assert "inside of another" in message
+
+
+def dispatched(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "catch_all": [{"tools": [{"name": "look", "description": "Looks.", "input_schema": schema}]}],
+        "tools": {"look": {"arguments": arguments}},
+    }
+
+
+@pytest.fixture
+def dispatcher(make_app: Any) -> FastAPI:
+    app: FastAPI = make_app()
+
+    @app.post("/{tool}")
+    async def dispatch(tool: str, request: Request) -> dict[str, Any]:
+        return dict(await request.json())
+
+    return app
+
+
+def test_a_schema_that_is_only_a_reference_is_tailored_like_what_it_refers_to(
+    dispatcher: FastAPI, open_door: Any
+) -> None:
+    thing = {
+        "type": "object",
+        "properties": {"debug": {"type": "boolean"}, "q": {"type": "string"}},
+        "required": ["debug", "q"],
+    }
+    schema = {"$ref": "#/$defs/Thing", "$defs": {"Thing": thing}}
+    door = open_door(dispatcher, dispatched(schema, debug={"value": True}, q={"description": "Query."}))
+    (tool,) = door.list()
+    assert tool["inputSchema"] == {
+        "type": "object",
+        "properties": {"q": {"type": "string", "description": "Query."}},
+        "required": ["q"],
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"allOf": [{"required": ["debug"]}]},
+        {"dependentRequired": {"q": ["debug"]}},
+        {"if": {"properties": {"debug": {"const": True}}}, "then": {"required": ["q"]}},
+    ],
+    ids=["allOf", "dependentRequired", "if"],
+)
+def test_an_argument_that_the_schema_speaks_of_elsewhere_cannot_be_withheld(
+    dispatcher: FastAPI, more: dict[str, Any]
+) -> None:
+    schema = {"type": "object", "properties": {"debug": {"type": "boolean"}, "q": {}}, **more}
+    found = refusals(dispatcher, dispatched(schema, debug={"value": True}))
+    assert [code for code, _, _ in found] == ["GMM620"]
+
+
+def test_a_value_of_the_instance_is_never_quoted(app: FastAPI) -> None:
+    patch = {"tools": {"weather": {"arguments": {"days": {"value": "hunter2"}}}}}
+    with pytest.raises(ExposureRefused) as caught:
+        expose(app, name="unit", manifest={"version": 1}, instance={**ON, "mcp": patch})
+    assert [found.code for found in caught.value.diagnostics] == ["GMM621"]
+    assert "hunter2" not in str(caught.value)

@@ -29,9 +29,11 @@ from gym_mcp_manifest.routes.middleware import (
     has_middleware,
     installed_middleware,
     place_inside_sessions,
+    session_cookie,
     session_secret,
 )
 from gym_mcp_manifest.routes.objects import source_data
+from gym_mcp_manifest.session.cookie import SessionCookie
 from gym_mcp_manifest.session.rules import AllowRules
 from gym_mcp_manifest.session.seed import Seeder
 from gym_mcp_manifest.session.store import SessionStore
@@ -125,6 +127,7 @@ class Exposure:
                 server_name=self._instance.name,
                 on=self._instance.on,
                 block=self._instance.block,
+                headers=self._instance.headers.names,
                 manifest=self._manifest,
                 routes=harvest_routes(self._app),
                 middleware=installed_middleware(self._app, (ProtocolLayer,)),
@@ -199,8 +202,17 @@ class Exposure:
         signer = TokenSigner(self._secrets()) if plan.uses_tokens else None
         # A token names a session whatever middleware makes it over HTTP, one that calls leave out included.
         with_sessions = plan.uses_tokens or any(entry.is_session for entry in installed_middleware(self._app))
-        dispatcher = Dispatcher(self._app, store, with_sessions=with_sessions)
-        self._known = frozenset(route.label for route in harvest_routes(self._app))
+        cookie, routes = session_cookie(self._app), harvest_routes(self._app)
+        dispatcher = Dispatcher(
+            self._app,
+            store,
+            with_sessions=with_sessions,
+            limits=language.limits,
+            headers=self._instance.headers,
+            routes=routes,
+            cookie=SessionCookie(*cookie) if cookie else None,
+        )
+        self._known = frozenset(route.label for route in routes)
         endpoint = Endpoint(
             plan,
             ToolDoor(plan, dispatcher, store, signer),

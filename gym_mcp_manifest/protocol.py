@@ -9,6 +9,7 @@ from typing import Any
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, saving_session
 from gym_mcp_manifest.session.seed import Seeder
 from gym_mcp_manifest.session.store import MARK_KEY, SESSION_ID_KEY, SessionStore
 from gym_mcp_manifest.verify import Verifier
@@ -41,6 +42,10 @@ class ProtocolLayer:
             await self._app(scope, receive, send)
             return
         protocol, path = self._protocol(), get_route_path(scope)
+        if OPEN_SESSION in scope:
+            # A call through the whole app: its session is that of its token, whatever the app's cookies say.
+            await self._app(scope, receive, saving_session(scope, send, protocol.store.write))
+            return
         if path in ENDPOINT_PATHS:
             # A middleware has rewritten the path of a request that the front layer let through.
             await protocol.endpoint(scope, receive, send)

@@ -1,9 +1,11 @@
-"""Write the generated parts of the documentation: `docs/codes.md`, and the key reference in `docs/language.md`.
+"""Write the generated parts of the documentation: `docs/codes.md`, the keys in `docs/language.md`, the shapes of
+routes in `docs/dispatch.md`.
 
     python scripts/docs.py            write them anew
     python scripts/docs.py --check    exit 1 and name what is not up to date
 
-The codes come from `gym_mcp_manifest/codes.py` and the cases in `tests/cases`, the keys from the models.
+The codes come from `gym_mcp_manifest/codes.py` and the cases in `tests/cases`, the keys from the models, the
+shapes from `tests/dispatch`, where the tests run them.
 """
 
 import json
@@ -14,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "dispatch"))
 
 from casebook import ARGUMENTS, MAKE, Case, read_cases
+from shapes import GROUPS as SHAPE_GROUPS
+from shapes import MODES, SHAPES, Shape
 
 from gym_mcp_manifest.codes import EXPLANATIONS, GROUPS
 from gym_mcp_manifest.diagnostics import CODES
@@ -24,7 +29,7 @@ from gym_mcp_manifest.manifest.schema import language_schema
 ROOT = Path(__file__).parents[1]
 CODES_PAGE = ROOT / "docs" / "codes.md"
 LANGUAGE_PAGE = ROOT / "docs" / "language.md"
-BEGIN, END = "<!-- keys:begin -->", "<!-- keys:end -->"
+DISPATCH_PAGE = ROOT / "docs" / "dispatch.md"
 
 #: The case that a code's section shows, where the first one is not the plainest.
 _SHOWN = {
@@ -202,13 +207,38 @@ def _anchor(title: str) -> str:
     return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter == "-")
 
 
-def language_page(page: str) -> str:
-    """The page of the language with its reference written anew."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{LANGUAGE_PAGE}: no {BEGIN} ... {END}")
-    return f"{before}{BEGIN}\n{key_reference()}{END}{after}"
+def marked_page(page: Path, mark: str, text: str) -> str:
+    """The page with what stands between its marks written anew."""
+    begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"{page}: no {begin} ... {end}")
+    return f"{before}{begin}\n{text}{end}{after}"
+
+
+def shape_tables() -> str:
+    """Which mode accepts which shape of a route: a table for each group, replies in one sentence."""
+    lines: list[str] = []
+    for group in SHAPE_GROUPS:
+        held = [shape for shape in SHAPES if shape.group == group]
+        lines += ["", f"### {group}", ""]
+        if not any(shape.refused or shape.excluded for shape in held):
+            titles = ", ".join(shape.title for shape in held)
+            lines += [f"Every mode accepts whatever a handler does: {titles}."]
+            continue
+        lines += [f"| the route | {' | '.join(f'`{mode}`' for mode in MODES)} |", "|---|" + "---|" * len(MODES)]
+        lines += [_shape_row(shape) for shape in held]
+    return "\n".join([*lines, "", ""])
+
+
+def _shape_row(shape: Shape) -> str:
+    cells = [shape.title]
+    for mode in MODES:
+        reason = shape.excluded or shape.refused.get(mode)
+        cells.append(f"no: {reason}" if reason else "yes")
+    # A bar ends a cell, within code as well.
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def key_reference() -> str:
@@ -306,7 +336,11 @@ def _yaml(value: Any) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page that this script writes, as it should be."""
-    return {CODES_PAGE: codes_page(), LANGUAGE_PAGE: language_page(LANGUAGE_PAGE.read_text(encoding="utf-8"))}
+    return {
+        CODES_PAGE: codes_page(),
+        LANGUAGE_PAGE: marked_page(LANGUAGE_PAGE, "keys", key_reference()),
+        DISPATCH_PAGE: marked_page(DISPATCH_PAGE, "shapes", shape_tables()),
+    }
 
 
 def main() -> None:

@@ -326,14 +326,6 @@ def test_a_value_of_the_wrong_kind_is_refused_without_being_shown(key: str, valu
     assert SECRET not in str(caught.value)
 
 
-def test_headers_are_refused_as_not_yet_supported() -> None:
-    with pytest.raises(ManifestInvalid) as caught:
-        instance_from_block("unit", {"mcp_headers": {"set": {"X-API-Key": SECRET}}})
-    (found,) = caught.value.diagnostics
-    assert found.code == "GMM206"
-    assert SECRET not in str(caught.value)
-
-
 def test_every_fault_of_a_block_is_told_at_once() -> None:
     with pytest.raises(ManifestInvalid) as caught:
         instance_from_block("unit", {"expose_tools_over_mcp": 1, "mcp_secrets": "a", "mcp": 3})
@@ -757,7 +749,7 @@ HEAD = "office:\n  resources_servers:\n    office_dir:\n      expose_tools_over_
         ("mcp_secret: ", [("GMM203", "5:18")]),
         ("mcp_manifest: 3", [("GMM203", "5:21")]),
         ("mcp_allowed_hosts: hunter2-hunter2", [("GMM203", "5:26")]),
-        ("mcp_headers: {set: {X-API-Key: hunter2-hunter2}}", [("GMM206", "5:7")]),
+        ("mcp_headers: {set: {Host: hunter2-hunter2}}", [("GMM203", "5:20")]),
         ("mcp_secret: 'hunter2-hunter2${oc.env:SURELY_UNSET}'", [("GMM501", "5:19")]),
         ("mcp_secret: [a, '${oc.env:SURELY_UNSET}']", [("GMM501", "5:19")]),
         ("mcp_secret: 'hunter2-hunter2${'", [("GMM501", "5:19")]),

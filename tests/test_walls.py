@@ -38,6 +38,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("protocol",),
     ("endpoint",),
     ("install",),
+    ("parity",),
     ("render",),
     ("cli",),
     ("__main__",),
@@ -58,7 +59,7 @@ WALLS: dict[str, tuple[str, ...]] = {
     "click": (),
     "rich": ("render", "cli"),
     "uvicorn": ("cli",),
-    "httpx": ("cli", "endpoint"),
+    "httpx": ("cli", "endpoint", "parity"),
 }
 WEB = ("fastapi", "starlette")
 #: The stages that read without any app.

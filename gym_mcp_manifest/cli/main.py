@@ -36,7 +36,8 @@ app = typer.Typer(
     help=(
         "Expose a FastAPI server's routes as MCP tools, by an `mcp.yaml` beside its code.\n\n"
         "Get a first file with **init**, check it with **validate**, see every decision with **plan**, run the "
-        "server with **serve**, and try a tool as an agent would with **call**.\n\n"
+        "server with **serve**, try a tool as an agent would with **call**, and have **parity** show that tools "
+        "answer as their routes do.\n\n"
         "TARGET is a server's folder (its `app.py`), `path/app.py[:attr]` or `module:attr`; attr is a FastAPI "
         "app or a function that makes one.\n\n"
         "Exit codes: 0 no errors, 1 errors, 2 wrong usage, 3 a fault of this program, 130 interrupted."
@@ -301,6 +302,93 @@ def call(
     from gym_mcp_manifest.cli.call import run_call
 
     return partial(run_call, target, tool, arguments, seed, config, server, overrides or [], as_json=as_json)
+
+
+@app.command()
+def parity(
+    target: Target,
+    overrides: Overrides = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            metavar="FILE",
+            help='Recorded cases, one JSON object a line: `{"tool": NAME, "arguments": {...}}`, maybe `"seed"`.',
+        ),
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=0, help="Inputs made from each tool's schema, valid and invalid.")
+    ] = 20,
+    random_seed: Annotated[int, typer.Option(help="Other seeds make other inputs; one seed, the same.")] = 0,
+    tool: Annotated[
+        list[str] | None, typer.Option("--tool", metavar="GLOB", help="Only these tools; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        str, typer.Option("--seed", metavar="FILE", help="Every session's seed body: a file, JSON or `-`.")
+    ] = "{}",
+    after: Annotated[
+        str | None,
+        typer.Option(
+            "--after",
+            metavar="ROUTE",
+            help="Read each session after its call and compare: `/verify`, `GET /state`.",
+        ),
+    ] = None,
+    after_body: Annotated[str, typer.Option("--after-body", metavar="JSON", help="The body of that read.")] = "{}",
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            metavar="KEY",
+            help="A key that may differ: at any depth (`id`) or by its path (`items[].id`); may be repeated.",
+        ),
+    ] = None,
+    destructive: Annotated[
+        bool, typer.Option("--destructive", help="Call tools too whose annotations say that they destroy.")
+    ] = False,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            metavar="LINE",
+            help="A header of every call through both doors, `Name: value`; may be repeated.",
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that an answer may take.")] = 60,
+    config: Config = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> Job:
+    """Send the same inputs through plain HTTP and through MCP, and show where the answers differ.
+
+    The target runs here. Each case gets two sessions seeded alike, one for each door; status, JSON, text and, with
+    --after, what the session has become must agree. The first difference of each tool is shown, with the smallest
+    arguments that make it. What differs between two plain calls as well is told, and is no difference.
+
+    **The calls are real.** Tools that are destructive by their annotations are skipped; what others do is done.
+    Exit code 1 tells of a difference, or that nothing was compared.
+
+    Examples: `gym-mcp parity manifests/weather`,
+    `gym-mcp parity manifests/office --tool 'email_*' --examples 5 --random-seed 7`,
+    `gym-mcp parity manifests/weather --after /verify --after-body '{}'`
+    """
+    from gym_mcp_manifest.cli.explain_target import seed_body
+    from gym_mcp_manifest.cli.parity import ParityOptions, header_of, read_of, run_parity
+    from gym_mcp_manifest.cli.plan import PlanTarget
+
+    options = ParityOptions(
+        seed=seed_body(seed),
+        cases=cases,
+        examples=examples,
+        random_seed=random_seed,
+        tools=tool or (),
+        after=read_of(after, after_body),
+        ignore=ignore or (),
+        destructive=destructive,
+        headers=[header_of(line) for line in header or ()],
+        seconds=timeout,
+    )
+    return partial(run_parity, PlanTarget(target, config, server, overrides or ()), options, as_json=as_json)
 
 
 @app.command()

@@ -81,6 +81,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    # The protocol said, or asyncio would not turn Nagle's algorithm off: every answer would be 40 ms late.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     listener.set_inheritable(True)
     return listener
 

@@ -1,10 +1,13 @@
-"""Mode `direct`: one pass through FastAPI's own handling of the tool's route, in the session of the token."""
+"""One call: one pass through FastAPI's own handling of the tool's route, in the session of the token.
+
+Modes `direct` and `route` leave the app's middleware out, mode `app` runs the app whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,10 +16,21 @@ from starlette.middleware import sessions as starlette_sessions
 from starlette.types import ASGIApp, Message, Scope
 
 from gym_mcp_manifest.dispatch.arguments import sent_arguments, withheld_among
-from gym_mcp_manifest.dispatch.request import Origin, body_bytes, made_scope, receive_body
+from gym_mcp_manifest.dispatch.request import (
+    Made,
+    Origin,
+    UnsendableError,
+    made_request,
+    made_scope,
+    receive_body,
+)
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, quoted, result_of
 from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack
+from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders
+from gym_mcp_manifest.manifest.models import Limits
 from gym_mcp_manifest.plan.records import Tool
+from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
+from gym_mcp_manifest.session.cookie import SessionCookie
 from gym_mcp_manifest.session.store import OpenSession, SessionStore
 
 __all__ = ["Dispatcher"]
@@ -28,21 +42,59 @@ _Session: type[dict[str, Any]] = getattr(starlette_sessions, "Session", dict)
 
 
 _DRAIN_SECONDS = 10
+#: What an app answers to a path that no route has.
+_NOT_FOUND = Answer(404, "application/json", b'{"detail":"Not Found"}')
+
+
+_NO_LIMITS = Limits()
+
+
+class _Gone:
+    """Whether whoever waits for the answer has left: the client of the /mcp request, or the call itself."""
+
+    def __init__(self, client: asyncio.Event | None) -> None:
+        self._client = client
+        self._call = asyncio.Event()
+
+    def set(self) -> None:
+        """Leave: the call has read enough."""
+        self._call.set()
+
+    def is_set(self) -> bool:
+        """Whether one of them has left."""
+        return self._call.is_set() or (self._client is not None and self._client.is_set())
+
+    async def wait(self) -> None:
+        """Wait until one of them has left."""
+        events = [event for event in (self._client, self._call) if event is not None]
+        if self.is_set():
+            return  # at once: whoever asks whether somebody has left does not wait for it
+        waiting = [asyncio.ensure_future(event.wait()) for event in events]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
 
 
 class _Reply:
-    """Collects an ASGI answer; `complete` is set with its last byte."""
+    """Collects an ASGI answer up to `limit` bytes; `complete` is set with the last byte that counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None, gone: _Gone) -> None:
         self.complete = asyncio.Event()
+        self.cut = False
         self.started = False
         self.broken = False
         self.status = 500
         self.content_type: str | None = None
         self.encoding: str | None = None
         self.chunks: list[bytes] = []
+        self._room = limit
+        self._gone = gone
 
     async def send(self, message: Message) -> None:
+        if self._gone.is_set():
+            raise OSError("the client has left")  # as servers of this version of ASGI tell it
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
@@ -50,17 +102,47 @@ class _Reply:
             self.content_type = headers.get("content-type")
             self.encoding = headers.get("content-encoding")
         elif message["type"] == "http.response.body":
-            self.chunks.append(message.get("body", b""))
+            self._take(message.get("body", b""))
             if not message.get("more_body", False):
+                self.complete.set()
+
+    def _take(self, chunk: bytes) -> None:
+        if self._room is None:
+            self.chunks.append(chunk)
+        elif not self.cut:
+            self.chunks.append(chunk[: self._room])
+            self.cut = len(chunk) > self._room
+            self._room -= len(self.chunks[-1])
+            if self.cut:
+                # Like a client that has read enough: it leaves, whatever is still to come.
+                self._gone.set()
                 self.complete.set()
 
 
 class Dispatcher:
-    """Runs calls against one app, whose stack it reads once, when the app has built its own."""
+    """Runs calls against one app, whose stack it reads once, when the app has built its own.
 
-    def __init__(self, app: FastAPI, store: SessionStore, *, with_sessions: bool) -> None:
+    `routes` are the app's, in the order in which it tries them; `cookie` is that of its sessions, for calls
+    through the whole app.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        store: SessionStore,
+        *,
+        with_sessions: bool,
+        limits: Limits = _NO_LIMITS,
+        headers: RequestHeaders = NO_HEADERS,
+        routes: tuple[HarvestedRoute, ...] = (),
+        cookie: SessionCookie | None = None,
+    ) -> None:
         self._app = app
         self._with_sessions = with_sessions
+        self._limits = limits
+        self._headers = headers
+        self._routes = routes
+        self._cookie = cookie
         self._running: set[asyncio.Future[None]] = set()
         self._stack: ASGIApp = direct_stack(app, store.write)
 
@@ -79,29 +161,75 @@ class Dispatcher:
         if withheld:
             listed = ", ".join(quoted(name) for name in withheld)
             return CallResult.error(f"Not for clients to send: {listed}. Leave it out; the server decides it.")
-        body = body_bytes(sent_arguments(tool.arguments, arguments))
-        scope = made_scope(tool, body, origin, self._app)
-        if self._with_sessions:
-            scope["session"] = _Session(session.contents() if session else {})
-            scope[OPEN_SESSION] = session
-        reply = _Reply()
-        running = asyncio.ensure_future(self._run(scope, body, reply, tool))
+        try:
+            made = made_request(tool, sent_arguments(tool.arguments, arguments))
+            scope = self._scope(tool, made, origin, session)
+        except UnsendableError as error:
+            return CallResult.error(f"{tool.method} /{tool.name} cannot be called so: {error}")
+        reached = self._reached(tool, made)
+        if reached is False:
+            return result_of(_NOT_FOUND, tool)
+        gone = _Gone(origin.gone)
+        reply = _Reply(self._limits.result_bytes, gone)
+        running = asyncio.ensure_future(self._run(scope, made.body or b"", reply, gone, tool))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         running.add_done_callback(lambda _: reply.complete.set())
         try:
             # Background tasks go on after the answer, as they do over HTTP.
-            await reply.complete.wait()
+            await asyncio.wait_for(reply.complete.wait(), self._limits.call_timeout)
         except asyncio.CancelledError:
             running.cancel()
             raise
+        except TimeoutError:
+            running.cancel()
+            seconds = f"{self._limits.call_timeout:g} s"
+            return CallResult.error(f"{tool.method} /{tool.name} was ended: it took longer than {seconds}")
         if reply.broken:
             read = sum(map(len, reply.chunks))
             return CallResult.error(
                 f"HTTP {reply.status} from {tool.method} /{tool.name}: broke off after {read} bytes"
             )
-        answer = Answer(reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding)
+        if reached is None and 300 <= reply.status < 400:
+            # The app would have a client try another path; no value may lead there.
+            return result_of(_NOT_FOUND, tool)
+        cut_after = self._limits.result_bytes if reply.cut else None
+        answer = Answer(reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding, cut_after)
         return result_of(answer, tool)
+
+    def _scope(self, tool: Tool, made: Made, origin: Origin, session: OpenSession | None) -> Scope:
+        contents = session.contents() if session else {}
+        cookies = []
+        if tool.dispatch == "app" and session is not None and self._cookie is not None:
+            cookies = [self._cookie.pair(contents)]
+        headers = self._carried(origin) if tool.dispatch != "direct" else ()
+        scope = made_scope(tool, made, origin, self._app, cookies=cookies, headers=headers)
+        if tool.dispatch == "app":
+            scope[OPEN_SESSION] = session
+        elif self._with_sessions:
+            scope["session"] = _Session(contents)
+            scope[OPEN_SESSION] = session
+        return scope
+
+    def _carried(self, origin: Origin) -> Iterator[tuple[bytes, bytes]]:
+        """The headers that the instance sets, and those of the /mcp request that it forwards."""
+        for name, value in self._headers.fixed:
+            yield name.encode("latin-1"), value.get_secret_value().encode("latin-1")
+        forwarded = {name.encode("latin-1") for name in self._headers.forwarded}
+        yield from ((name, value) for name, value in origin.headers if name in forwarded)
+
+    def _reached(self, tool: Tool, made: Made) -> bool | None:
+        """Whether the app serves the made path by the tool's own route with the values as given.
+
+        None where no route serves it, so that the app itself may say so.
+        """
+        if not made.values:
+            return True
+        serving = serving_route(self._routes, tool.method, made.path)
+        if serving is None:
+            return None
+        match = serving.regex.match(made.path) if serving.regex else None
+        return serving.path == tool.route and match is not None and match.groupdict() == made.values
 
     async def drain(self) -> None:
         """Wait for what calls of this event loop still run, background tasks above all; not for ever."""
@@ -112,10 +240,13 @@ class Dispatcher:
             for task in hung:
                 task.cancel()
 
-    async def _run(self, scope: Scope, body: bytes, reply: _Reply, tool: Tool) -> None:
+    async def _run(self, scope: Scope, body: bytes, reply: _Reply, gone: _Gone, tool: Tool) -> None:
         try:
-            await self._stack(scope, receive_body(body), reply.send)
+            stack = self._app if tool.dispatch == "app" else self._stack
+            await stack(scope, receive_body(body, gone), reply.send)
         except Exception:
+            if gone.is_set():
+                return  # nobody waits for the answer
             # Starlette has answered 500 and raises once more for the server's log; that is here.
             reply.broken = reply.started and not reply.complete.is_set()
             log.exception("the handler of %s %s raised", tool.method, tool.route)

@@ -25,12 +25,14 @@ _DECODERS: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.decompr
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole HTTP answer: status, content type and encoding (None where it has none) and body bytes."""
+    """An HTTP answer: status, content type and encoding (None where it has none) and body bytes."""
 
     status: int
     content_type: str | None
     body: bytes
     encoding: str | None = None
+    #: The number of bytes after which it was cut; None for a whole one.
+    cut_after: int | None = None
 
     def decoded(self) -> Answer:
         """The answer as clients read it: unpacked, or bytes of no known kind where it cannot be unpacked."""
@@ -70,6 +72,8 @@ class CallResult:
 
 def result_of(answer: Answer, tool: Tool) -> CallResult:
     """What the answer of the plain HTTP route means as a tool result."""
+    if answer.cut_after is not None:
+        return _cut(answer, answer.cut_after, tool)
     answer = answer.decoded()
     if not 200 <= answer.status < 300:
         detail = _detail(answer)
@@ -117,6 +121,18 @@ def _structured(text: str | None, tool: Tool) -> CallResult:
             f"{tool.method} /{tool.name} answered against its output schema ({problem}): {text}"
         )
     return CallResult(({"type": "text", "text": text},), structured=value)
+
+
+def _cut(answer: Answer, limit: int, tool: Tool) -> CallResult:
+    """What is left of an answer that is larger than `limits.result_bytes`: its text, and that it was cut."""
+    media_type, charset = _media_type(answer.content_type)
+    whole = answer.encoding in (None, "identity") and (media_type != "application/octet-stream")
+    text = answer.body.decode(charset or "utf-8", "replace") if whole and _is_textual(media_type) else None
+    notice = f"[cut: the answer has more than {limit} bytes, which `limits.result_bytes` allows]"
+    shown = notice if text is None else f"{text.removesuffix(chr(0xFFFD))}\n{notice}"
+    if not 200 <= answer.status < 300:
+        return CallResult.error(f"HTTP {answer.status} from {tool.method} /{tool.name}: {shown}")
+    return CallResult.of_text(shown) if tool.output_schema is None else CallResult.error(shown)
 
 
 def _detail(answer: Answer) -> str:

@@ -1,8 +1,9 @@
 """The app without its middleware: FastAPI's own handling of a route, from validation to background tasks.
 
-A shallow copy of the app builds its stack by FastAPI's own method, with one layer where the session middleware
-would stand. So error handlers, exception handlers, body limits, routing and response models are the app's own,
-in FastAPI's own order, and nothing about them is written again here.
+A shallow copy of the app builds its stack by FastAPI's own method, with a layer of ours where the session
+middleware would stand, and with the harness's own middleware, which has a part in what a client is answered. So
+error handlers, exception handlers, body limits, routing and response models are the app's own, in FastAPI's own
+order, and nothing about them is written again here.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gym_mcp_manifest.routes.middleware import is_kept, is_session_layer
 from gym_mcp_manifest.session.store import OpenSession
 
-__all__ = ["OPEN_SESSION", "WriteSession", "direct_stack"]
+__all__ = ["OPEN_SESSION", "WriteSession", "direct_stack", "saving_session"]
 
 #: The key of a made scope under which its open session stands, whatever the handler makes of `session`.
 OPEN_SESSION = "gym_mcp_manifest.open_session"
@@ -29,12 +31,34 @@ _STACK_ATTRIBUTE = "build_middleware_stack"
 
 
 def direct_stack(app: FastAPI, write_session: WriteSession) -> ASGIApp:
-    """The app's own stack with no middleware but the session's."""
+    """The app's own stack with no middleware but the session's and what belongs to the answer."""
     twin = copy.copy(app)
-    twin.user_middleware = [Middleware(_SessionLayer, write_session=write_session)]
+    session = Middleware(_SessionLayer, write_session=write_session)
+    kept = [session if is_session_layer(entry) else entry for entry in app.user_middleware if _stays(entry)]
+    twin.user_middleware = kept if session in kept else [*kept, session]
     # Overrides on the instance (ours, an instrumentor's) belong to the app itself, not to its twin.
     twin.__dict__.pop(_STACK_ATTRIBUTE, None)
     return twin.build_middleware_stack()
+
+
+def _stays(entry: Middleware) -> bool:
+    return is_session_layer(entry) or is_kept(entry)
+
+
+def saving_session(scope: Scope, send: Send, write_session: WriteSession) -> Send:
+    """A `send` that keeps what a call made of its open session, at the moment when a cookie would be written."""
+    opened = scope.get(OPEN_SESSION)
+    if opened is None:
+        return send
+
+    async def save_and_send(message: Message) -> None:
+        session = scope["session"]
+        # What a session does not know to be modified, an appended list entry say, its cookie forgets too.
+        if message["type"] == "http.response.start" and getattr(session, "modified", True):
+            write_session(opened, dict(session))
+        await send(message)
+
+    return save_and_send
 
 
 class _SessionLayer:
@@ -45,16 +69,4 @@ class _SessionLayer:
         self._write_session = write_session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        opened = scope.get(OPEN_SESSION)
-        if opened is None:
-            await self._app(scope, receive, send)
-            return
-
-        async def save_and_send(message: Message) -> None:
-            session = scope["session"]
-            # What a session does not know to be modified, an appended list entry say, its cookie forgets too.
-            if message["type"] == "http.response.start" and getattr(session, "modified", True):
-                self._write_session(opened, dict(session))
-            await send(message)
-
-        await self._app(scope, receive, save_and_send)
+        await self._app(scope, receive, saving_session(scope, send, self._write_session))

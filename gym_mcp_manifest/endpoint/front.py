@@ -10,7 +10,7 @@ from starlette._utils import get_route_path
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gym_mcp_manifest.dispatch.request import Origin
+from gym_mcp_manifest.dispatch.request import CLIENT_GONE, Origin
 from gym_mcp_manifest.endpoint.door import Caller, ToolDoor, advertised
 from gym_mcp_manifest.endpoint.interface import Handlers, HostProtection, Manager, ServerIdentity
 from gym_mcp_manifest.endpoint.sdk import create_manager
@@ -87,7 +87,15 @@ class Endpoint:
             return
         if body is None:
             return
-        scope, receive = _acceptable(scope), replay(body, receive)
+        gone = asyncio.Event()
+        watching = asyncio.ensure_future(_watch(receive, gone))
+        try:
+            scope = {**_acceptable(scope), CLIENT_GONE: gone}
+            await self._serve(scope, replay(body, _until(gone)), send)
+        finally:
+            watching.cancel()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         running = self._running.get(asyncio.get_running_loop())
         if running is not None:
             await running.handle_request(scope, receive, send)
@@ -131,6 +139,21 @@ class FrontLayer:
             await self._endpoint(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+async def _watch(receive: Receive, gone: asyncio.Event) -> None:
+    """Note when the client leaves: the one reader of what comes after the request's body."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+
+
+def _until(gone: asyncio.Event) -> Receive:
+    async def receive() -> Message:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    return receive
 
 
 def _caller(request: Request) -> Caller:

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from gym_mcp_manifest.diagnostics import Diagnostic, nearest
 from gym_mcp_manifest.errors import ManifestInvalid
+from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders, header_problems, request_headers
 from gym_mcp_manifest.instance.nodes import FLAG, OURS, PATCH
 from gym_mcp_manifest.instance.places import BlockPlaces
 from gym_mcp_manifest.instance.values import ServerKeys, server_keys, values_of
@@ -33,6 +34,7 @@ class Instance:
     manifest: str | None = None
     secrets: tuple[SecretStr, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
+    headers: RequestHeaders = NO_HEADERS
     layers: tuple[Layer, ...] = ()
     block: Callable[[], ServerKeys] = field(default=ServerKeys, repr=False)
 
@@ -88,6 +90,7 @@ def checked(
         manifest=values.get("mcp_manifest"),
         secrets=tuple(SecretStr(value) for value in secrets),
         allowed_hosts=tuple(values.get("mcp_allowed_hosts") or ()),
+        headers=request_headers(values.get("mcp_headers") or {}),
         layers=tuple(layers),
         block=partial(server_keys, block, places),
     )
@@ -133,9 +136,9 @@ def _wrong_kinds(data: Mapping[str, Any], places: BlockPlaces) -> Iterator[Diagn
             message = f"`{key}`: expected {expected}"
             yield Diagnostic(code="GMM203", message=message, span=places.span(key), hint=hint)
     if "mcp_headers" in data:
-        message = "`mcp_headers` is not yet supported by this release"
-        span = places.span("mcp_headers", of_key=True)
-        yield Diagnostic(code="GMM206", message=message, span=span, hint="leave the key out")
+        for message in dict.fromkeys(header_problems(data["mcp_headers"])):
+            hint = "write `mcp_headers: {set: {Name: value}, forward: [name]}`"
+            yield Diagnostic(code="GMM203", message=message, span=places.span("mcp_headers"), hint=hint)
 
 
 def _fits(key: str, value: Any) -> bool:

@@ -16,9 +16,6 @@ from gym_mcp_manifest.manifest.models import SOURCE_KEYS
 __all__ = ["fault_of", "kind_of", "path_of", "shown", "value_span"]
 
 _LATER: dict[Path, str] = {
-    (
-        "dispatch",
-    ): "only `direct` dispatch works in this release; leave the key out and exclude routes that need more",
     ("bind",): "let the handler read the value from `request.session` until bindings arrive",
     ("session",): "list every tool with `file` and narrow sessions with `sessions.allow`",
 }

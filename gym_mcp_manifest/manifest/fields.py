@@ -30,6 +30,7 @@ __all__ = [
     "NullOnly",
     "Pattern",
     "Reference",
+    "Seconds",
     "Section",
     "is_for_later",
 ]
@@ -38,6 +39,13 @@ T = TypeVar("T")
 
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
+Seconds = Annotated[float, BeforeValidator(lambda value: _number(value)), Field(gt=0)]
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise PydanticCustomError("seconds", "expected a number of seconds")
+    return value
 
 
 class Section(BaseModel):

@@ -16,6 +16,7 @@ from gym_mcp_manifest.manifest.fields import (
     NullOnly,
     Pattern,
     Reference,
+    Seconds,
     Section,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "InlineSource",
     "Language",
     "Limits",
+    "Mode",
     "Names",
     "Overlay",
     "OverlaySource",
@@ -48,13 +50,8 @@ Agent = Literal["claude_code", "codex", "gemini_cli", "hermes", "openclaw", "ope
 AGENTS: tuple[Agent, ...] = ("claude_code", "codex", "gemini_cli", "hermes", "openclaw", "opencode", "pi")
 
 
-def _dispatch_today(value: Any) -> Any:
-    if value in ("route", "app"):
-        raise PydanticCustomError("not_yet", "the mode is not supported yet")
-    return value
-
-
-Dispatch = Annotated[Literal["direct"], BeforeValidator(_dispatch_today)]
+#: What a call runs: FastAPI's handling of a route whose shape is simple, of any route, or the whole app.
+Mode = Literal["direct", "route", "app"]
 
 
 OneOrMany = str | Annotated[tuple[str, ...], Field(min_length=1)]
@@ -264,7 +261,7 @@ class CatchAll(Section):
         description="The route's path, as the app spells it. May be left out when only one is unclaimed.",
         examples=["/{path}"],
     )
-    dispatch: Given[Dispatch] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
+    dispatch: Given[Mode] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
     tools: tuple[ToolSource, ...] = Field((), description="Where the tools' specs come from, in order.")
     ignore: Flag = Field(False, description="true: the route answers unknown names and is no dispatcher.")
     optional: Flag = Field(False, description="true: no error where the app has no such route.")
@@ -333,7 +330,7 @@ class ToolEntry(Section):
     annotations: Given[Annotations] = Field(
         None, description="Hints about a tool's behaviour that MCP clients read."
     )
-    dispatch: Given[Dispatch] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
+    dispatch: Given[Mode] = Field(None, description="How calls run; the manifest's `dispatch` by default.")
     only_if: Given[JMESPath] = Field(
         None,
         description="JMESPath over the instance's own block: the tool exists only where it holds.",
@@ -428,8 +425,12 @@ class Names(Section):
 class Limits(Section):
     """Bounds on calls and requests."""
 
-    call_timeout: NullOnly = Field(None, description="Seconds a call may take. Only null so far.")
-    result_bytes: NullOnly = Field(None, description="Largest result. Only null so far.")
+    call_timeout: Seconds | None = Field(
+        None, description="Seconds a call may take; beyond them it ends as an error. null: as long as it takes."
+    )
+    result_bytes: Count | None = Field(
+        None, description="Largest result in bytes; beyond it: text only, cut visibly. null: as large as it is."
+    )
     request_bytes: Count = Field(4_194_304, description="Largest /mcp request in bytes; beyond it: 413.")
     calls_per_session: NullOnly = Field(None, description="Calls that one session may make. Only null so far.")
 
@@ -441,7 +442,7 @@ class Language(Section):
         description="The version of the language; 1."
     )
     server: ServerInfo = Field(ServerInfo(), description="What clients see besides the instance's name.")
-    dispatch: Dispatch = Field("direct", description="How calls run, for every tool that does not say otherwise.")
+    dispatch: Mode = Field("direct", description="How calls run, for every tool that does not say otherwise.")
     skip_middleware: tuple[str, ...] = Field(
         (),
         description="Globs over dotted names of the app's middleware that direct calls leave out on purpose.",

@@ -87,7 +87,9 @@ def _findings(inputs: PlanInputs, claims: Claims, judgements: tuple[Judgement, .
     yield from unmatched_overlays(inputs.specs, _overlayable(inputs, judgements))
     yield from app_findings(inputs.manifest, inputs.routes)
     if judgements:
-        yield from middleware_findings(inputs.manifest, inputs.middleware, inputs.routes, settled=inputs.settled)
+        modes = frozenset(judgement.mode for judgement in judgements)
+        middleware, routes = inputs.middleware, inputs.routes
+        yield from middleware_findings(inputs.manifest, middleware, routes, modes, settled=inputs.settled)
         names = {name: None for j in judgements for name in (j.candidate.own_name, j.name)}
         yield from rule_findings(inputs.manifest, tuple(names))
 

@@ -38,6 +38,8 @@ class Candidate:
     title: str | None = None
     annotations: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | None = None
+    #: The index of the `catch_all` entry that has the tool.
+    entry: int | None = None
     #: Where each of SPEC_FIELDS that is said is written.
     origins: Mapping[str, Span | None] = field(default_factory=dict)
     #: Where the parts of the schemas stand that specs give, by field.
@@ -66,7 +68,7 @@ def candidates(inputs: PlanInputs, claims: Claims) -> Iterator[Candidate]:
             span=span,
             claim_span=span,
             description=route.description,
-            input_schema=route.input_schema,
+            input_schema=route.parameters.schema,
             output_schema=route.output_schema,
             origins=dict.fromkeys(SPEC_FIELDS, route.handler),
         )
@@ -86,6 +88,7 @@ def candidates(inputs: PlanInputs, claims: Claims) -> Iterator[Candidate]:
                 title=spec.title,
                 annotations=spec.annotations,
                 output_schema=spec.output_schema,
+                entry=index,
                 origins=dict.fromkeys(SPEC_FIELDS, spec.span),
                 schema_places=spec.schema_places,
             )

@@ -103,9 +103,10 @@ def _leave_out(manifest: Manifest, route: HarvestedRoute, claims: Claims) -> Non
 def _dispatcher_hint(route: HarvestedRoute) -> str:
     """How to settle an unclaimed dispatcher; tools only where calls could be dispatched to it."""
     ignored = f"`catch_all: [{{route: {route.path!r}, ignore: true}}]`"
-    if route.refusals:
+    if route.parameters.unsupported or route.parameters.clashes:
         return f"it cannot be dispatched; add {ignored}"
-    named = f"`catch_all: [{{route: {route.path!r}, tools: [{{file: YOUR_SPECS}}]}}]`"
+    mode = "dispatch: route, " if route.refusals else ""
+    named = f"`catch_all: [{{route: {route.path!r}, {mode}tools: [{{file: YOUR_SPECS}}]}}]`"
     return f"add {named} with the file that holds its specs, or {ignored}"
 
 

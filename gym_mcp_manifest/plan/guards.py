@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
 from gym_mcp_manifest.manifest.loader import Manifest
+from gym_mcp_manifest.manifest.models import Mode
 from gym_mcp_manifest.manifest.patterns import name_matches
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
 from gym_mcp_manifest.routes.middleware import InstalledMiddleware
@@ -54,19 +55,29 @@ def middleware_findings(
     manifest: Manifest,
     installed: tuple[InstalledMiddleware, ...],
     routes: tuple[HarvestedRoute, ...],
+    modes: frozenset[Mode],
     *,
     settled: bool,
 ) -> Iterator[Diagnostic]:
-    """Middleware that direct calls would skip without being told to, and globs that name none."""
+    """Middleware that calls would skip without being told to, and globs that name none.
+
+    `modes` are those that tools have: `app` runs the middleware, the others do not.
+    """
     globs = manifest.language.skip_middleware
-    for middleware in installed:
-        if middleware.is_session or any(fnmatchcase(middleware.name, glob) for glob in globs):
+    skipping = " and ".join(f"`{mode}`" for mode in ("direct", "route") if mode in modes)
+    for middleware in installed if skipping else ():
+        if (
+            middleware.is_session
+            or middleware.is_kept
+            or any(fnmatchcase(middleware.name, glob) for glob in globs)
+        ):
             continue
         yield Diagnostic(
             code="GMM603",
-            message=f"the app's middleware {middleware.name} would be skipped by direct calls",
+            message=f"the app's middleware {middleware.name} would be skipped by {skipping} calls",
             span=manifest.places.span(("skip_middleware",), key=True) or _app_span(routes),
-            hint=f"if calls may leave it out, write `skip_middleware: [{middleware.name!r}]`",
+            hint=f"to run it, write `dispatch: app`; if calls may leave it out, write "
+            f"`skip_middleware: [{middleware.name!r}]`",
         )
     names = [middleware.name for middleware in installed]
     for index, glob in enumerate(globs) if settled else ():
@@ -78,7 +89,7 @@ def middleware_findings(
                 span=manifest.places.span(("skip_middleware", index)),
                 hint=f"did you mean `{guess}`?" if guess else f"installed: {', '.join(names) or 'none'}",
             )
-    wants_session = manifest.language.sessions.mode == "token" and settled and not globs
+    wants_session = manifest.language.sessions.mode == "token" and settled and ("app" in modes or not globs)
     if wants_session and not any(middleware.is_session for middleware in installed):
         yield Diagnostic(
             code="GMM606",

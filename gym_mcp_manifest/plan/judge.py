@@ -18,9 +18,8 @@ from gym_mcp_manifest.manifest.arguments import (
     tailored_schema,
 )
 from gym_mcp_manifest.manifest.expressions import Expression, ExpressionFailed
-from gym_mcp_manifest.manifest.layers import Places
 from gym_mcp_manifest.manifest.lint import AdvertisedTool
-from gym_mcp_manifest.manifest.models import Language
+from gym_mcp_manifest.manifest.models import Language, Mode
 from gym_mcp_manifest.manifest.partplaces import PartPlaces
 from gym_mcp_manifest.manifest.schemas import (
     advertised_form,
@@ -33,9 +32,11 @@ from gym_mcp_manifest.manifest.tailoring import Tailoring, tailorings
 from gym_mcp_manifest.manifest.toolnames import is_legal_name, name_findings
 from gym_mcp_manifest.plan.candidates import SPEC_FIELDS, Candidate
 from gym_mcp_manifest.plan.inputs import PlanInputs
+from gym_mcp_manifest.plan.modes import mode_of, parameters_for, shape_findings
 from gym_mcp_manifest.plan.overlays import overlaid
 from gym_mcp_manifest.plan.records import Arguments, Excluded, Tool
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
+from gym_mcp_manifest.routes.parameters import without_headers
 
 __all__ = ["Judgement", "judge"]
 
@@ -46,6 +47,7 @@ class Judgement:
 
     candidate: Candidate
     name: str
+    mode: Mode
     tool: Tool | None = None
     excluded: Excluded | None = None
     found: tuple[Diagnostic, ...] = ()
@@ -64,11 +66,12 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     """
     tailoring = tailorings(inputs.manifest, candidate.own_name, candidate.route_label, own_names)
     name = tailoring.get("name") or candidate.own_name
+    mode, _ = mode_of(candidate, tailoring, inputs.manifest.language)
     absent = _absence(candidate, tailoring, inputs)
     if absent is not None:
         found = (absent,) if isinstance(absent, Diagnostic) else ()
         excluded = absent if isinstance(absent, Excluded) else None
-        return Judgement(candidate, name, excluded=excluded, found=found)
+        return Judgement(candidate, name, mode, excluded=excluded, found=found)
     candidate = overlaid(candidate, name, inputs.specs)
     name_span = tailoring.span("name") or candidate.span or candidate.route.handler
     schema, span = _chosen_schema(candidate, tailoring, inputs)
@@ -76,29 +79,32 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     places, reply_places = (
         _schema_places(candidate, tailoring, inputs, field) for field in ("input_schema", "output_schema")
     )
+    shape = tuple(shape_findings(candidate, mode))
     found = (
         *tailoring.found,
-        *_shape_findings(candidate),
-        *_schema_findings(candidate, schema, span, places),
+        *shape,
+        # Of a shape that cannot be dispatched, the schema goes wrong for the same cause.
+        *(() if shape and schema is None else _schema_findings(candidate, schema, span, places)),
         *no_reply,
         *(reply_findings(candidate.own_name, reply, reply_span, reply_places) if reply is not None else ()),
         *_reach_findings(candidate, inputs.routes),
         *_name_findings(name, candidate, name_span),
     )
     if schema is None:
-        return Judgement(candidate, name, found=found, name_span=name_span)
-    own = _own_schema(candidate, schema)
+        return Judgement(candidate, name, mode, found=found, name_span=name_span)
+    own = _own_schema(candidate, schema, inputs)
     names = argument_names(schema, own)
     if not errors_among(found):
-        nested = candidate.route.nested
+        nested = candidate.route.parameters.nested
         found = (*found, *argument_findings(candidate.own_name, schema, own, tailoring, nested))
     if errors_among(found):
-        return Judgement(candidate, name, found=found, name_span=name_span, arguments=names)
+        return Judgement(candidate, name, mode, found=found, name_span=name_span, arguments=names)
     shown = tailored_schema(schema, own, tailoring)
-    tool = _tool(candidate, tailoring, name, schema, reply, inputs.manifest.language)
+    tool = _tool(candidate, tailoring, name, schema, reply, inputs)
     unsendable = _unsendable(tool, candidate)
     if unsendable is not None:
-        return Judgement(candidate, name, found=(*found, unsendable), name_span=name_span, arguments=names)
+        found = (*found, unsendable)
+        return Judgement(candidate, name, mode, found=found, name_span=name_span, arguments=names)
     told = AdvertisedTool(
         name,
         tool.description,
@@ -109,7 +115,9 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
         schema_places=places,
         of_dispatcher=candidate.source == "catch_all",
     )
-    return Judgement(candidate, name, tool, found=found, name_span=name_span, advertised=told, arguments=names)
+    return Judgement(
+        candidate, name, mode, tool, found=found, name_span=name_span, advertised=told, arguments=names
+    )
 
 
 def _unsendable(tool: Tool, candidate: Candidate) -> Diagnostic | None:
@@ -161,11 +169,14 @@ def _tool(
     name: str,
     schema: Mapping[str, Any],
     reply: Mapping[str, Any] | None,
-    language: Language,
+    inputs: PlanInputs,
 ) -> Tool:
     route = candidate.route
     title, description = tailoring.get("title"), tailoring.get("description")
-    own = _own_schema(candidate, schema)
+    language = inputs.manifest.language
+    mode, _ = mode_of(candidate, tailoring, language)
+    parameters = parameters_for(candidate, mode, inputs.headers)
+    own = _own_schema(candidate, schema, inputs)
     output_schema, wraps = reply_form(reply) if reply is not None else (None, False)
     return Tool(
         own_name=candidate.own_name,
@@ -180,16 +191,18 @@ def _tool(
         title=title if title is not None else candidate.title,
         description=description if description is not None else candidate.description,
         annotations={**(candidate.annotations or {}), **tailoring.annotations} or None,
-        arguments=_planned_arguments(schema, own, tailoring, route.spellings),
+        arguments=_planned_arguments(schema, own, tailoring, parameters.spellings),
+        parameters=parameters,
+        dispatch=mode,
         reason=candidate.reason,
         span=candidate.span,
         origins=dict(_origins(candidate, tailoring, language, reply is not None)),
     )
 
 
-def _own_schema(candidate: Candidate, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own_schema(candidate: Candidate, schema: Mapping[str, Any], inputs: PlanInputs) -> Mapping[str, Any]:
     """The schema by which the route itself takes arguments; data alone describe a dispatcher's tool."""
-    own = candidate.route.input_schema
+    own = without_headers(candidate.route.parameters, inputs.headers).schema
     return own if candidate.source == "route" and own is not None else schema
 
 
@@ -218,7 +231,8 @@ def _origins(
         if (name,) in tailoring.keys:
             yield name, places.origin(tailoring.path(name))
         elif name == "dispatch":
-            yield name, _default_dispatch(places, language)
+            _, written = mode_of(candidate, tailoring, language)
+            yield name, places.origin(written) if written else "the language's default"
         elif name == "annotations":
             span = candidate.origins.get(name)
             yield from ((f"{name}.{hint}", str(span or candidate.reason)) for hint in candidate.annotations or ())
@@ -231,40 +245,6 @@ def _origins(
         yield f"arguments.{argument}", places.origin(tailoring.path("arguments", argument))
 
 
-def _default_dispatch(places: Places, language: Language) -> str:
-    return places.origin(("dispatch",)) if "dispatch" in language.model_fields_set else "the language's default"
-
-
-def _shape_findings(candidate: Candidate) -> Iterator[Diagnostic]:
-    route = candidate.route
-    entry = route.path if route.method == "POST" else route.label
-    if _is_dispatcher(candidate):
-        hint = f"take it out of `routes.include`, and write `catch_all: [{{route: {route.path!r}, tools: [...]}}]`"
-    elif candidate.source == "route":
-        hint = f"`direct` refuses this shape; keep the route HTTP-only: `routes: {{exclude: [{entry!r}]}}`"
-    else:
-        hint = f"`direct` refuses this shape; write `catch_all: [{{route: {route.path!r}, ignore: true}}]`"
-    for reason in _shape_reasons(candidate):
-        message = f"{route.label} cannot be dispatched: {reason}"
-        chosen = (("chosen at", candidate.claim_span),) if candidate.claim_span and route.handler else ()
-        place = route.handler or candidate.claim_span
-        yield Diagnostic(code="GMM602", message=message, span=place, hint=hint, related=chosen)
-
-
-def _is_dispatcher(candidate: Candidate) -> bool:
-    """Whether a route that a `catch_all` entry could be for is listed as if it were a tool."""
-    route = candidate.route
-    listed = candidate.source == "route" and route.method == "POST" and len(route.path_params) == 1
-    return listed and not route.refusals
-
-
-def _shape_reasons(candidate: Candidate) -> Iterator[str]:
-    yield from candidate.route.refusals
-    if candidate.source == "route" and candidate.route.kind == "parameterized":
-        names = ", ".join(candidate.route.path_params)
-        yield f"it has path parameters ({names}), which `direct` takes for a catch_all only"
-
-
 def _chosen_schema(
     candidate: Candidate, tailoring: Tailoring, inputs: PlanInputs
 ) -> tuple[Mapping[str, Any] | None, Span | None]:
@@ -272,7 +252,10 @@ def _chosen_schema(
     written = tailoring.get("input_schema")
     if written is None:
         span = candidate.origins.get("input_schema") or candidate.span
-        return (written_out(candidate.input_schema) if candidate.input_schema is not None else None), span
+        schema = candidate.input_schema
+        if schema is candidate.route.parameters.schema:
+            schema = without_headers(candidate.route.parameters, inputs.headers).schema
+        return (written_out(schema) if schema is not None else None), span
     key = (tailoring.keys["input_schema",], "input_schema")
     schema = inputs.specs.schemas.get(key) if isinstance(written, str) else written
     return (written_out(schema) if schema is not None else None), tailoring.span("input_schema")
@@ -312,7 +295,7 @@ def _schema_findings(
     if schema is None:
         if candidate.input_schema is None:
             hint = f"write `tools: {{{own_name}: {{input_schema: ...}}}}`, or exclude the route"
-            message = f"{candidate.route.label}: {candidate.route.schema_problem}"
+            message = f"{candidate.route.label}: {candidate.route.parameters.problem}"
             yield Diagnostic(code="GMM209", message=message, span=span, hint=hint)
         return
     yield from schema_findings(own_name, schema, span, places)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, errors_among
-from gym_mcp_manifest.manifest.models import Language
+from gym_mcp_manifest.manifest.models import Language, Mode
 from gym_mcp_manifest.plan.aliases import AliasTable
+from gym_mcp_manifest.routes.parameters import NO_PARAMETERS, Parameters
 
 __all__ = ["ADVICE_TO_TURN_ON", "Arguments", "Excluded", "ExposurePlan", "Refused", "Tool"]
 
@@ -49,7 +50,9 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
     wraps_reply: bool = False
     arguments: Arguments = Arguments()
-    dispatch: Literal["direct"] = "direct"
+    #: What becomes of each argument in the request.
+    parameters: Parameters = NO_PARAMETERS
+    dispatch: Mode = "direct"
     reason: str = ""
     span: Span | None = None
     origins: Mapping[str, str] = field(default_factory=dict)

@@ -81,12 +81,12 @@ def _dependency_reasons(context: RouteContext) -> Iterator[str]:
 
 def _parameter_reasons(dependant: Dependant) -> Iterator[str]:
     kinds = (
-        ("query", dependant.query_params, "an MCP call carries no query string"),
-        ("header", dependant.header_params, "an MCP call carries no such header"),
-        ("cookie", dependant.cookie_params, "an MCP call carries no such cookie"),
+        ("query", dependant.query_params),
+        ("header", dependant.header_params),
+        ("cookie", dependant.cookie_params),
     )
     variadic = _variadic_names(dependant.call)
-    for kind, fields, why in kinds:
+    for kind, fields in kinds:
         for field in fields:
             if field.name in variadic:
                 continue
@@ -94,7 +94,7 @@ def _parameter_reasons(dependant: Dependant) -> Iterator[str]:
                 # FastAPI takes what it cannot resolve for a query parameter.
                 yield f"the annotation of `{field.name}` cannot be resolved"
             else:
-                yield f"`{field.name}` is a {kind} parameter, and {why}; move it into the body model"
+                yield f"`{field.name}` is a {kind} parameter, which `direct` does not send"
     for field in dependant.path_params:
         if field.field_info.annotation is not str:
             yield f"the path parameter `{field.name}` is not a plain `str`"

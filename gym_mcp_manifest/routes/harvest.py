@@ -15,7 +15,8 @@ from starlette.routing import BaseRoute, Host, Mount, WebSocketRoute
 
 from gym_mcp_manifest.diagnostics import Span
 from gym_mcp_manifest.routes.bind import refusals_for
-from gym_mcp_manifest.routes.schema import argument_spellings, derive_input_schema, derive_output_schema
+from gym_mcp_manifest.routes.parameters import NO_PARAMETERS, Parameters, parameters_of
+from gym_mcp_manifest.routes.schema import derive_output_schema
 
 __all__ = ["HarvestedRoute", "harvest_routes", "serving_route"]
 
@@ -36,14 +37,10 @@ class HarvestedRoute:
     function: str = ""
     description: str | None = None
     path_params: tuple[str, ...] = ()
-    input_schema: Mapping[str, Any] | None = None
-    schema_problem: str | None = None
+    #: What becomes of a call's arguments, and their schema.
+    parameters: Parameters = NO_PARAMETERS
     #: The schema of the reply by the response model, where there is one.
     output_schema: Mapping[str, Any] | None = None
-    #: By each name that the route takes for an argument all names for it.
-    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Arguments that the route also takes from inside of another.
-    nested: frozenset[str] = frozenset()
     #: Why mode `direct` cannot prove that it answers as HTTP would; empty where it can.
     refusals: tuple[str, ...] = ()
     foreign_reason: str | None = None
@@ -86,9 +83,7 @@ def serving_route(routes: Iterable[HarvestedRoute], method: str, path: str) -> H
 def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
     path = str(context.path)
     params = tuple(context.param_convertors)
-    schema, problem = derive_input_schema(context.dependant)
     output_schema = derive_output_schema(context)
-    spellings, nested = argument_spellings(context.dependant)
     endpoint = context.endpoint
     description = (context.description or "").strip() or None
     return [
@@ -99,11 +94,8 @@ def _api_routes(context: RouteContext) -> list[HarvestedRoute]:
             function=getattr(endpoint, "__name__", None) or str(context.name),
             description=description,
             path_params=params,
-            input_schema=schema,
-            schema_problem=problem,
+            parameters=parameters_of(context, method),
             output_schema=output_schema,
-            spellings=spellings,
-            nested=nested,
             refusals=refusals_for(context, method),
             regex=context.path_regex,
             handler=_place_of(endpoint),

@@ -17,10 +17,16 @@ __all__ = [
     "InstalledMiddleware",
     "has_middleware",
     "installed_middleware",
+    "is_kept",
+    "is_session_layer",
     "place_inside_sessions",
+    "session_cookie",
     "session_secret",
 ]
 
+
+#: Where NeMo Gym's middleware is: session ids, the texts of exceptions, and the end of calls whose client left.
+_HARNESS = "nemo_gym.server_utils"
 
 #: Stack builders that guard nothing: ours, and the instrumentor's, which records requests.
 _HARMLESS_BUILDERS = ("gym_mcp_manifest.", "opentelemetry.instrumentation.")
@@ -32,6 +38,8 @@ class InstalledMiddleware:
 
     name: str
     is_session: bool
+    #: Calls that leave the app's middleware out run this one all the same.
+    is_kept: bool = False
 
 
 def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[InstalledMiddleware, ...]:
@@ -41,7 +49,7 @@ def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[Instal
     """
     own = tuple(ours)
     listed = [
-        InstalledMiddleware(_dotted_name(entry), _class_of(entry) is SessionMiddleware)
+        InstalledMiddleware(_dotted_name(entry), is_session_layer(entry), is_kept(entry))
         for entry in app.user_middleware
         if _class_of(entry) not in own
     ]
@@ -50,6 +58,16 @@ def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[Instal
     if name and not name.startswith(_HARMLESS_BUILDERS):
         listed.insert(0, InstalledMiddleware(name, is_session=False))
     return tuple(listed)
+
+
+def is_session_layer(entry: Middleware) -> bool:
+    """Whether it is Starlette's own session middleware."""
+    return _class_of(entry) is SessionMiddleware
+
+
+def is_kept(entry: Middleware) -> bool:
+    """Whether it is a harness's own, which tells how requests fail, and so belongs to the answer."""
+    return _dotted_name(entry).rpartition(".")[0].startswith(_HARNESS)
 
 
 def has_middleware(app: FastAPI, layer: Any) -> bool:
@@ -78,6 +96,16 @@ def session_secret(app: FastAPI) -> str | None:
             arguments: dict[str, Any] = dict(entry.kwargs)
             key = arguments.get("secret_key", entry.args[0] if entry.args else None)
             return str(key) if key else None
+    return None
+
+
+def session_cookie(app: FastAPI) -> tuple[str, str] | None:
+    """Name and key of the cookie of Starlette's own session middleware, or None where the app has none."""
+    key = session_secret(app)
+    for entry in app.user_middleware:
+        if _class_of(entry) is SessionMiddleware and key:
+            given = dict(zip(("secret_key", "session_cookie"), entry.args, strict=False))
+            return str({**given, **entry.kwargs}.get("session_cookie", "session")), key
     return None
 
 

@@ -20,7 +20,7 @@ from gym_mcp_manifest.version import __version__
 Run = Callable[..., Any]
 Start = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("init", "validate", "plan", "explain", "serve", "call", "schema")
+COMMANDS = ("init", "validate", "plan", "explain", "serve", "call", "parity", "schema")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -12,6 +12,10 @@ from fastapi.testclient import TestClient
 
 from gym_mcp_manifest import expose
 
+pytest.register_assert_rewrite("twins")
+
+from twins import assert_same, text_of  # noqa: E402
+
 
 @dataclass(frozen=True)
 class Twins:
@@ -23,49 +27,11 @@ class Twins:
     @property
     def text(self) -> str:
         """The text of the MCP result's one block."""
-        (block,) = self.mcp["content"]
-        assert block["type"] == "text"
-        return str(block["text"])
+        return text_of(self.mcp)
 
     def assert_equal(self, route: str) -> None:
         """The contract: same status, same JSON, same text; `route` is `/<exposed name>`."""
-        if 200 <= self.http.status_code < 300:
-            self._assert_result()
-        else:
-            assert self.mcp["isError"] is True
-            assert "structuredContent" not in self.mcp
-            assert self.text == f"HTTP {self.http.status_code} from POST {route}: {_detail(self.http)}"
-
-    def _assert_result(self) -> None:
-        assert self.mcp["isError"] is False, self.mcp
-        value = _json(self.http)
-        if isinstance(value, str):
-            assert self.text == value
-        else:
-            assert self.text == self.http.text
-        if isinstance(value, dict):
-            assert self.mcp["structuredContent"] == value
-        else:
-            assert "structuredContent" not in self.mcp
-
-
-def _json(reply: Any) -> Any:
-    media_type = reply.headers.get("content-type", "").partition(";")[0]
-    if not media_type.endswith(("/json", "+json")):
-        return None
-    try:
-        return json.loads(reply.text)
-    except ValueError:
-        return None
-
-
-def _detail(reply: Any) -> str:
-    value = _json(reply)
-    if isinstance(value, dict) and "detail" in value:
-        value = value["detail"]
-    elif not isinstance(value, str):
-        return str(reply.text)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        assert_same(self.http, self.mcp, f"POST {route}")
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ GOOD = """
 server: {}
 server: {title: a, instructions: b}
 dispatch: direct
+dispatch: route
+dispatch: app
 skip_middleware: []
 skip_middleware: [a.*, b]
 routes: {}
@@ -76,7 +78,6 @@ server: []
 server: {title: 1}
 server: {title: null}
 server: {titel: a}
-dispatch: route
 dispatch: rout
 dispatch: null
 skip_middleware: a

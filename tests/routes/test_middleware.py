@@ -112,7 +112,7 @@ def test_middleware_stops_the_boot_by_name_and_the_hint_lets_calls_leave_it_out(
 def test_middleware_added_after_expose_fails_the_startup(app, add, name):
     expose(app, name="unit", instance=ON)
     add(app)
-    with pytest.raises(ExposureRefused, match="would be skipped by direct calls") as caught, TestClient(app):
+    with pytest.raises(ExposureRefused, match="would be skipped by `direct` calls") as caught, TestClient(app):
         pytest.fail("the app started")
     assert name in str(caught.value)
 

@@ -1,0 +1,1 @@
+"""Parity: the same inputs through plain HTTP and through MCP, and what differs."""

@@ -1,0 +1,353 @@
+"""Parameters: which part of a request each argument of a call becomes, and the schema of all arguments together.
+
+What decides is the effective route's dependant, sub-dependencies included, as FastAPI reads requests by it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
+
+from fastapi import params
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import RouteContext
+from fastapi.security.api_key import APIKeyBase
+from fastapi.security.base import SecurityBase
+from pydantic import AliasChoices, AliasPath, BaseModel, Json, RootModel, TypeAdapter
+from typing_extensions import is_typeddict
+
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
+
+__all__ = ["NO_PARAMETERS", "BodyShape", "Parameter", "Parameters", "parameters_of", "without_headers"]
+
+#: Where an argument stands in the request; `body` is the JSON body, of which it is the whole or one key.
+Place = Literal["path", "query", "header", "cookie", "body", "form"]
+#: How the body is made: of all arguments that nothing else claims, of those for it by key, of one as a whole.
+BodyShape = Literal["none", "spread", "keys", "whole", "form"]
+
+#: Headers that every request decides for itself, and the session's token, which no route is shown.
+_OWN_HEADERS = frozenset({"host", "content-type", "content-length", "cookie", "x-nemo-gym-session-token"})
+_BODYLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "DELETE"})
+_KINDS: tuple[tuple[Place, str], ...] = (
+    ("path", "path_params"),
+    ("query", "query_params"),
+    ("header", "header_params"),
+    ("cookie", "cookie_params"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument and its place in the request, under its name on the wire."""
+
+    name: str
+    place: Place
+    required: bool = False
+    #: Further names under which the route takes it.
+    spellings: tuple[str, ...] = ()
+    #: The argument is JSON inside of a text (pydantic's `Json`).
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """All arguments of a route, the shape of its body, and the JSON Schema of the arguments.
+
+    `schema` is None where none can be derived, for the reason `problem`. `clashes` are pairs of parameters that
+    have one name. `unsupported` tells what no call can carry.
+    """
+
+    named: tuple[Parameter, ...] = ()
+    body: BodyShape = "none"
+    body_required: bool = True
+    #: Whether a form takes fields that no parameter names: its model decides about them.
+    form_takes_more: bool = False
+    schema: Mapping[str, Any] | None = None
+    problem: str | None = None
+    clashes: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    #: By each name that the route takes for an argument all names for it.
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Arguments that the route also takes from inside of another, by an alias path.
+    nested: frozenset[str] = frozenset()
+
+
+#: Those of a route that is no tool.
+NO_PARAMETERS = Parameters()
+
+
+def parameters_of(context: RouteContext, method: str) -> Parameters:
+    """The arguments of one method of a route."""
+    dependant = context.dependant
+    named: list[tuple[Parameter, Any]] = []
+    for place, attribute in _KINDS:
+        for own in _fields(dependant, attribute):
+            model = _param_model(own)
+            named += _spread_models(own, place, (model,)) if model else [(_parameter(own, place), own)]
+    bodies = _unique(_fields(dependant, "body_params"))
+    shape = _body_shape(dependant, bodies, method)
+    if shape in ("keys", "whole", "form"):
+        of_body: Place = "form" if shape == "form" else "body"
+        for own in bodies:
+            models = _form_models(own) if shape == "form" else ()
+            named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
+    secured = frozenset(_read_by_schemes(dependant))
+    named = [entry for entry in named if (entry[0].place, entry[0].name.lower()) not in secured]
+    parameters = _first_of_each(named)
+    schema, problem = _schema(parameters, bodies if shape == "spread" else [], shape)
+    body = bodies[0].field_info.annotation if shape == "spread" and bodies else None
+    groups = [*_names_of_fields(body), *((p.name, *p.spellings) for p, _ in parameters)]
+    whole = Parameters(
+        named=tuple(parameter for parameter, _ in parameters),
+        body=shape,
+        # What a handler reads of the request itself is sent whole, an empty object at least.
+        body_required=not bodies or any(own.field_info.is_required() for own in bodies),
+        form_takes_more=shape == "form" and any(map(_form_models, bodies)),
+        schema=schema,
+        problem=problem,
+        clashes=tuple(_clashes(named, [names[0] for names in _names_of_fields(body)])),
+        unsupported=tuple(_unsupported(dependant, bodies)),
+        spellings={name: names for names in groups for name in names},
+        nested=frozenset(_nested_fields(body)),
+    )
+    return without_headers(whole, _OWN_HEADERS)
+
+
+def without_headers(parameters: Parameters, names: Set[str]) -> Parameters:
+    """The parameters without those headers (in lower case), of which the schema then says nothing either."""
+    gone = {p.name for p in parameters.named if p.place == "header" and p.name.lower() in names}
+    if not gone:
+        return parameters
+    schema = parameters.schema
+    if schema is not None:
+        properties = {name: part for name, part in schema.get("properties", {}).items() if name not in gone}
+        required = [name for name in schema.get("required", []) if name not in gone]
+        rest = {key: value for key, value in schema.items() if key != "required"}
+        needed = {"required": required} if required else {}
+        schema = without_idle_definitions({**rest, "properties": properties, **needed})
+    named = tuple(p for p in parameters.named if p.name not in gone or p.place != "header")
+    return replace(parameters, named=named, schema=schema)
+
+
+def _fields(dependant: Dependant, attribute: str) -> Iterator[Any]:
+    """The fields of one kind, those of sub-dependencies included."""
+    yield from getattr(dependant, attribute)
+    for inner in dependant.dependencies:
+        yield from _fields(inner, attribute)
+
+
+def _unique(fields: Iterable[Any]) -> list[Any]:
+    return list({own.name: own for own in reversed(list(fields))}.values())[::-1]
+
+
+def _body_shape(dependant: Dependant, bodies: list[Any], method: str) -> BodyShape:
+    if not bodies:
+        reads = dependant.request_param_name or dependant.http_connection_param_name
+        return "spread" if reads and method not in _BODYLESS else "none"
+    first = bodies[0].field_info
+    if any(isinstance(own.field_info, params.Form) for own in bodies):
+        return "form"
+    if len(bodies) > 1 or getattr(first, "embed", None):
+        return "keys"
+    return "spread" if _is_object(first.annotation) else "whole"
+
+
+def _is_object(annotation: Any) -> bool:
+    annotation = _without_none(annotation)
+    plain_dict = annotation is dict or (get_origin(annotation) is dict and get_args(annotation)[0] is str)
+    return plain_dict or _plain_model(annotation) is not None or bool(_plain_fields(annotation))
+
+
+def _plain_fields(annotation: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass or a TypedDict; none of anything else."""
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return tuple(own.name for own in dataclasses.fields(annotation))
+    return tuple(annotation.__annotations__) if is_typeddict(annotation) else ()
+
+
+def _plain_model(annotation: Any) -> type[BaseModel] | None:
+    annotation = _without_none(annotation)
+    if (
+        isinstance(annotation, type)
+        and issubclass(annotation, BaseModel)
+        and not issubclass(annotation, RootModel)
+    ):
+        return annotation
+    return None
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+        if len(kinds) == 1:
+            return _without_none(kinds[0])
+    return _without_none(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+
+
+def _param_model(own: Any) -> type[BaseModel] | None:
+    """The model that spreads over the parameters of a kind, as in `Annotated[Filters, Query()]`."""
+    return None if _is_json(own.field_info) else _plain_model(own.field_info.annotation)
+
+
+def _form_models(own: Any) -> tuple[type[BaseModel], ...]:
+    """The models whose fields are the form's: one, or the choices of a union."""
+    info = own.field_info
+    if not isinstance(info, params.Form) or info.embed or _is_json(info):
+        return ()
+    annotation = _without_none(info.annotation)
+    union = get_origin(annotation) in (Union, types.UnionType)
+    models = [_plain_model(kind) for kind in (get_args(annotation) if union else (annotation,))]
+    kept = tuple(model for model in models if model is not None)
+    return kept if union or len(kept) == len(models) else ()
+
+
+def _spread_models(own: Any, place: Place, models: Iterable[type[BaseModel]]) -> list[tuple[Parameter, Any]]:
+    """A parameter for each field of the models, of which one choice must be; so of several nothing is required."""
+    choices = tuple(models)
+    required = len(choices) == 1 and own.field_info.is_required()
+    return [entry for model in choices for entry in _spread_model(own, place, model, required)]
+
+
+def _spread_model(
+    own: Any, place: Place, model: type[BaseModel], whole_required: bool
+) -> Iterator[tuple[Parameter, Any]]:
+    dashes = place == "header" and getattr(own.field_info, "convert_underscores", True)
+    for name, info in model.model_fields.items():
+        first, *others = _spellings(name, info, model)
+        wire = first.replace("_", "-") if dashes and first == name else first
+        required = whole_required and info.is_required()
+        yield Parameter(wire, place, required, tuple(others), as_json=_is_json(info)), info
+
+
+def _parameter(own: Any, place: Place) -> Parameter:
+    info = own.field_info
+    alias = info.validation_alias if isinstance(info.validation_alias, (str, AliasChoices)) else None
+    names = list(_alias_names(alias or info.alias)) or [own.name]
+    return Parameter(names[0], place, info.is_required(), tuple(names[1:]), as_json=_is_json(info))
+
+
+def _is_json(info: Any) -> bool:
+    return any(type(mark) is Json or mark is Json for mark in info.metadata)
+
+
+def _names_of_fields(annotation: Any) -> list[tuple[str, ...]]:
+    """The names of each of a body's fields on the wire."""
+    model = _plain_model(annotation)
+    if model is None:
+        return [(name,) for name in _plain_fields(_without_none(annotation))]
+    return [tuple(_spellings(name, info, model)) for name, info in model.model_fields.items()]
+
+
+def _nested_fields(annotation: Any) -> Iterator[str]:
+    """All names of the fields that an alias path takes from inside of others."""
+    model = _plain_model(annotation)
+    if model is None:
+        return
+    for name, info in model.model_fields.items():
+        alias = info.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        if any(isinstance(choice, AliasPath) for choice in choices):
+            yield from _spellings(name, info, model)
+
+
+def _spellings(name: str, info: Any, model: type[BaseModel]) -> list[str]:
+    config = model.model_config
+    by_name = any(config.get(key) for key in ("populate_by_name", "validate_by_name"))
+    if config.get("validate_by_alias") is False:
+        return [name]
+    alias = list(_alias_names(info.validation_alias or info.alias))
+    return list(dict.fromkeys([*alias, *([name] if by_name or not alias else [])]))
+
+
+def _alias_names(alias: Any) -> Iterator[str]:
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    yield from (choice for choice in choices if isinstance(choice, str))
+
+
+def _first_of_each(named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
+    """Each parameter once: several dependencies may ask for the same."""
+    return list({(p.place, p.name): (p, info) for p, info in reversed(list(named))}.values())[::-1]
+
+
+def _clashes(named: Iterable[tuple[Parameter, Any]], body: Iterable[str]) -> Iterator[str]:
+    held: dict[str, str] = dict.fromkeys(body, "the body")
+    for parameter, _ in named:
+        where = held.setdefault(parameter.name, parameter.place)
+        if where != parameter.place:
+            yield f"`{parameter.name}` is both a {parameter.place} parameter and one of {_the(where)}"
+
+
+def _the(where: str) -> str:
+    return where if where.startswith("the ") else f"the {where}"
+
+
+def _unsupported(dependant: Dependant, bodies: Iterable[Any]) -> Iterator[str]:
+    for own in bodies:
+        if isinstance(own.field_info, params.File):
+            yield f"`{own.name}` is an uploaded file, which no argument can carry"
+    # FastAPI takes what it cannot resolve for a query parameter.
+    for own in _fields(dependant, "query_params"):
+        if isinstance(_without_none(own.field_info.annotation), (str, ForwardRef)):
+            yield f"the annotation of `{own.name}` cannot be resolved"
+
+
+def _read_by_schemes(dependant: Dependant) -> Iterator[tuple[str, str]]:
+    """Place and name, in lower case, of what security schemes read: a credential is never an argument."""
+    scheme = dependant.call
+    if isinstance(scheme, APIKeyBase):
+        yield scheme.model.in_.value, scheme.model.name.lower()
+    elif isinstance(scheme, SecurityBase):
+        yield "header", "authorization"
+    for inner in dependant.dependencies:
+        yield from _read_by_schemes(inner)
+
+
+def _schema(
+    parameters: list[tuple[Parameter, Any]], bodies: list[Any], shape: BodyShape
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    """One object schema over all arguments, definitions shared."""
+    inputs: list[tuple[Any, Any, TypeAdapter[Any]]] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about aliases, which are read here and not there
+            for parameter, own in parameters:
+                inputs.append((parameter.name, "validation", _adapter(getattr(own, "field_info", own))))
+            if bodies:
+                inputs.append((None, "validation", TypeAdapter(_without_none(bodies[0].field_info.annotation))))
+            made, rest = TypeAdapter.json_schemas(inputs, ref_template="#/$defs/{model}")
+    except Exception as error:  # a model may make its schema by code of its own
+        source = (
+            getattr(_without_none(bodies[0].field_info.annotation), "__name__", "the body") if bodies else "it"
+        )
+        return None, f"no JSON Schema can be derived from {source}: {(str(error).splitlines() or [''])[0]}"
+    definitions = rest.get("$defs", {})
+    base = (
+        _root(made[None, "validation"], definitions) if bodies else (dict(PERMISSIVE) if shape == "spread" else {})
+    )
+    properties = {p.name: made[p.name, "validation"] for p, _ in parameters}
+    required = [p.name for p, _ in parameters if p.required]
+    # A body that may be left out requires nothing of the arguments that would be in it.
+    demanded = not bodies or bodies[0].field_info.is_required()
+    if demanded:
+        required += base.get("required", [])
+    schema = {key: value for key, value in base.items() if key != "required"}
+    if properties or shape != "spread":
+        schema["properties"] = {**properties, **base.get("properties", {})}
+    if required:
+        schema["required"] = list(dict.fromkeys(required))
+    whole = {"type": "object", **schema, **({"$defs": definitions} if definitions else {})}
+    return without_idle_definitions(whole), None
+
+
+def _root(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    name = schema.get("$ref", "").removeprefix("#/$defs/")
+    return dict(definitions.get(name, schema))
+
+
+def _adapter(info: Any) -> TypeAdapter[Any]:
+    marked: Any = Annotated[(info.annotation, info)]
+    return TypeAdapter(marked)

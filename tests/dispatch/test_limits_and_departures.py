@@ -1,0 +1,243 @@
+"""Time, size and departure: what ends a call, and that its handler still ran exactly once."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel
+
+from gym_mcp_manifest import expose
+
+ON = {"expose_tools_over_mcp": True}
+KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+class Named(BaseModel):
+    name: str
+
+
+@pytest.fixture
+def app(make_app: Any) -> FastAPI:
+    app: FastAPI = make_app()
+    app.state.ran, app.state.cancelled, app.state.left = [], [], []
+
+    @app.post("/hang")
+    async def hang() -> dict[str, bool]:
+        app.state.ran.append("hang")
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            app.state.cancelled.append("hang")
+            raise
+        return {"done": True}
+
+    @app.post("/quick")
+    async def quick() -> dict[str, bool]:
+        app.state.ran.append("quick")
+        return {"done": True}
+
+    @app.post("/watch")
+    async def watch(request: Request) -> dict[str, bool]:
+        app.state.ran.append("watch")
+        for _ in range(600):
+            if await request.is_disconnected():
+                app.state.left.append("watch")
+                break
+            await asyncio.sleep(0.05)
+        return {"done": True}
+
+    return add_long_answers(app)
+
+
+def add_long_answers(app: FastAPI) -> FastAPI:
+    @app.post("/long_text")
+    async def long_text() -> Response:
+        return Response("é" * 1000, media_type="text/plain; charset=utf-8")
+
+    @app.post("/long_json")
+    async def long_json() -> dict[str, str]:
+        return {"text": "x" * 1000}
+
+    @app.post("/long_reply")
+    async def long_reply() -> Named:
+        return Named(name="x" * 1000)
+
+    @app.post("/long_bytes")
+    async def long_bytes() -> Response:
+        return Response(b"\x89PNG" * 1000, media_type="image/png")
+
+    @app.post("/endless")
+    async def endless() -> StreamingResponse:
+        async def lines() -> AsyncIterator[str]:
+            try:
+                while True:
+                    yield "line\n"
+                    await asyncio.sleep(0)
+            finally:
+                app.state.left.append("endless")
+
+        return StreamingResponse(lines(), media_type="text/plain")
+
+    return app
+
+
+def limited(**limits: Any) -> dict[str, Any]:
+    return {"version": 1, "limits": limits, "tools": {"long_reply": {"output_schema": True}}}
+
+
+def test_a_call_beyond_its_time_is_an_error_and_its_handler_is_cancelled(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(call_timeout=0.2))
+    session = door.seed()
+    answer = door.call("hang", {}, session)
+    assert answer["isError"]
+    assert answer["content"][0]["text"] == "POST /hang was ended: it took longer than 0.2 s"
+    assert (app.state.ran, app.state.cancelled) == (["hang"], ["hang"])
+    assert not door.call("quick", {}, session)["isError"]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "'5'", "true", "[]"])
+def test_a_time_that_is_none_is_refused(app: FastAPI, value: str, tmp_path: Any) -> None:
+    from gym_mcp_manifest import ManifestInvalid, load_manifest
+
+    path = tmp_path / "mcp.yaml"
+    path.write_text(f"version: 1\nlimits: {{call_timeout: {value}}}\n")
+    with pytest.raises(ManifestInvalid) as caught:
+        load_manifest(path)
+    assert [(d.code, d.line) for d in caught.value.diagnostics] == [("GMM203", 2)]
+
+
+NOTICE = "[cut: the answer has more than 101 bytes, which `limits.result_bytes` allows]"
+
+
+def test_a_text_beyond_the_limit_is_cut_visibly_between_letters(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=101))
+    answer = door.call("long_text", {}, door.seed())
+    assert answer["content"][0]["text"] == "é" * 50 + "\n" + NOTICE
+    assert not answer["isError"]
+
+
+def test_json_beyond_the_limit_is_text_only(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=101))
+    answer = door.call("long_json", {}, door.seed())
+    assert "structuredContent" not in answer
+    assert answer["content"][0]["text"].startswith('{"text":"xxx')
+    assert answer["content"][0]["text"].endswith(NOTICE)
+
+
+def test_a_cut_reply_of_a_tool_with_an_output_schema_is_an_error(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=101))
+    answer = door.call("long_reply", {}, door.seed())
+    assert answer["isError"]
+    assert NOTICE in answer["content"][0]["text"]
+
+
+def test_bytes_beyond_the_limit_are_a_text_that_says_so(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=101))
+    assert door.call("long_bytes", {}, door.seed())["content"] == [{"type": "text", "text": NOTICE}]
+
+
+def test_an_answer_of_just_the_limit_is_whole(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=len('{"done":true}')))
+    assert door.call("quick", {}, door.seed())["structuredContent"] == {"done": True}
+
+
+@pytest.mark.timeout(30)
+def test_an_endless_stream_ends_at_the_limit_and_its_generator_is_told(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, limited(result_bytes=100))
+    answer = door.call("endless", {}, door.seed())
+    assert answer["content"][0]["text"].startswith("line\nline\n")
+    deadline = time.monotonic() + 10
+    while app.state.left != ["endless"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert app.state.left == ["endless"]
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """The app behind a real server: only that has clients which leave."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 20
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+def call(base: str, name: str, headers: dict[str, str], timeout: float = 30) -> httpx.Response:
+    params = {"name": name, "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return httpx.post(f"{base}/mcp", json=message, headers={**KINDS, **headers}, timeout=timeout)
+
+
+def seeded(base: str) -> dict[str, str]:
+    return dict(httpx.post(f"{base}/seed_session", json={}, timeout=30).json()["mcp"]["headers"])
+
+
+@pytest.mark.parametrize("mode", ["direct", "route", "app"])
+def test_a_handler_learns_that_the_client_has_left_as_over_http(app: FastAPI, mode: str) -> None:
+    expose(app, name="unit", manifest={"version": 1, "dispatch": mode}, instance=ON)
+    with served(app) as base:
+        session = seeded(base)
+        with pytest.raises(httpx.TimeoutException):
+            call(base, "watch", session, timeout=0.3)
+        with pytest.raises(httpx.TimeoutException):
+            httpx.post(f"{base}/watch", timeout=0.3)
+        deadline = time.monotonic() + 20
+        while len(app.state.left) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert app.state.left == ["watch", "watch"]
+    assert app.state.ran == ["watch", "watch"]
+
+
+def test_calls_run_side_by_side_sync_and_async(make_app: Any) -> None:
+    app = make_app()
+    together = {"async": 0, "sync": 0, "most async": 0, "most sync": 0}
+    lock = threading.Lock()
+
+    def enter(kind: str) -> None:
+        with lock:
+            together[kind] += 1
+            together[f"most {kind}"] = max(together[kind], together[f"most {kind}"])
+
+    def leave(kind: str) -> None:
+        with lock:
+            together[kind] -= 1
+
+    @app.post("/wait_async")
+    async def wait_async() -> None:
+        enter("async")
+        await asyncio.sleep(1)
+        leave("async")
+
+    @app.post("/wait_sync")
+    def wait_sync() -> None:
+        enter("sync")
+        time.sleep(1)
+        leave("sync")
+
+    expose(app, name="unit", manifest={"version": 1}, instance=ON)
+    with served(app) as base, ThreadPoolExecutor(50) as pool:
+        session = seeded(base)
+        for name in ("wait_async", "wait_sync"):
+            answers = list(pool.map(lambda _, name=name: call(base, name, session).json(), range(50)))
+            assert not any(answer["result"]["isError"] for answer in answers)
+    assert together["most async"] > 40
+    assert together["most sync"] >= 30, "as many as the thread pool has threads for"

@@ -1,0 +1,89 @@
+"""`mcp_headers`: set and forwarded headers reach the route; they are never arguments, nor shown."""
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi.security import APIKeyHeader
+
+from gym_mcp_manifest import ManifestInvalid, expose
+
+ON = {"expose_tools_over_mcp": True}
+HEADERS = {"set": {"X-API-Key": "the secret"}, "forward": ["X-Trace", "authorization"]}
+
+
+@pytest.fixture
+def app(make_app: Any) -> FastAPI:
+    app: FastAPI = make_app()
+
+    def guard(key: Annotated[str, Depends(APIKeyHeader(name="x-api-key"))]) -> None:
+        if key != "the secret":
+            raise HTTPException(403, "wrong key")
+
+    @app.post("/guarded", dependencies=[Depends(guard)])
+    async def guarded(request: Request) -> dict[str, Any]:
+        names = ("x-api-key", "x-trace", "authorization", "x-nemo-gym-session-token", "accept", "content-type")
+        return {name: request.headers.get(name) for name in names}
+
+    @app.post("/traced")
+    async def traced(x_trace: Annotated[str, Header()], note: str = "") -> dict[str, str]:
+        return {"trace": x_trace, "note": note}
+
+    return app
+
+
+@pytest.mark.parametrize("mode", ["route", "app"])
+def test_set_and_forwarded_headers_reach_the_route_and_no_others(app: FastAPI, open_door: Any, mode: str) -> None:
+    door = open_door(app, {"version": 1, "dispatch": mode}, instance={"mcp_headers": HEADERS})
+    sent = {**door.seed(), "X-Trace": "t-1", "X-API-Key": "of the client"}
+    answer = door.call("guarded", {}, sent)
+    assert answer["structuredContent"] == {
+        "x-api-key": "the secret",
+        "x-trace": "t-1",
+        "authorization": None,
+        "x-nemo-gym-session-token": None,
+        "accept": None,
+        "content-type": "application/json",
+    }
+
+
+def test_without_the_headers_the_guard_answers_as_over_http(app: FastAPI, open_door: Any) -> None:
+    door = open_door(app, {"version": 1, "dispatch": "route"})
+    status = door.client.post("/guarded", json={}).status_code
+    answer = door.call("guarded", {}, {**door.seed(), "X-API-Key": "the secret"})
+    assert answer["isError"]
+    assert answer["content"][0]["text"].startswith(f"HTTP {status} from POST /guarded")
+
+
+def test_a_header_of_the_instance_is_no_argument(app: FastAPI, open_door: Any) -> None:
+    manifest = {"version": 1, "dispatch": "route"}
+    door = open_door(app, manifest, instance={"mcp_headers": HEADERS})
+    (tool,) = [tool for tool in door.list() if tool["name"] == "traced"]
+    assert set(tool["inputSchema"]["properties"]) == {"note"}
+    session = {**door.seed(), "X-Trace": "t-2"}
+    assert door.call("traced", {"note": "n"}, session)["structuredContent"] == {"trace": "t-2", "note": "n"}
+    assert door.call("traced", {"x-trace": "forged"}, session)["isError"]
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ([], "mapping"),
+        ({}, "mapping"),
+        ({"sett": {}}, "unknown key `sett`"),
+        ({"set": {"X": 1}}, "mapping of names to texts"),
+        ({"forward": "authorization"}, "list of header names"),
+        ({"set": {"a b": "x"}}, "no name of a header"),
+        ({"set": {"Host": "x"}}, "the request's own"),
+        ({"forward": ["X-NeMo-Gym-Session-Token"]}, "the request's own"),
+        ({"set": {"X-A": "1"}, "forward": ["x-a"]}, "stands twice"),
+        ({"set": {"X-A": "the secret\n"}}, "no header can carry"),
+    ],
+    ids=json.dumps,
+)
+def test_a_bad_value_is_told_without_the_value(app: FastAPI, value: Any, word: str) -> None:
+    with pytest.raises(ManifestInvalid) as caught:
+        expose(app, name="unit", manifest={"version": 1}, instance={**ON, "mcp_headers": value})
+    assert word in str(caught.value)
+    assert "the secret" not in str(caught.value)

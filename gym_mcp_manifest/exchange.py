@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gym_mcp_manifest.jsontext import is_json_type
 
-__all__ = ["BodyTooLarge", "HeldReply", "read_body", "replay", "send_json", "with_body_length"]
+__all__ = ["ENDPOINT_PATHS", "BodyTooLarge", "HeldReply", "read_body", "replay", "send_json", "with_body_length"]
 
 
 class BodyTooLarge(ValueError):
@@ -59,6 +59,10 @@ def with_body_length(scope: Scope, length: int) -> Scope:
     headers = [(name, value) for name, value in scope["headers"] if name not in framing]
     scope["headers"] = [*headers, (b"content-length", str(length).encode("ascii"))]
     return scope
+
+
+#: Where the MCP endpoint answers.
+ENDPOINT_PATHS = ("/mcp", "/mcp/")
 
 
 class HeldReply:

@@ -127,7 +127,7 @@ class Exposure:
                 server_name=self._instance.name,
                 on=self._instance.on,
                 block=self._instance.block,
-                headers=self._instance.headers.names,
+                kept_back=self._kept_back(),
                 manifest=self._manifest,
                 routes=harvest_routes(self._app),
                 middleware=installed_middleware(self._app, (ProtocolLayer,)),
@@ -135,6 +135,11 @@ class Exposure:
                 settled=settled,
             )
         )
+
+    def _kept_back(self) -> frozenset[tuple[str, str]]:
+        cookie = session_cookie(self._app)
+        names = [("header", name) for name in self._instance.headers.names]
+        return frozenset([*names, *([("cookie", cookie[0].lower())] if cookie else [])])
 
     def install(self, plan: ExposurePlan) -> None:
         """Hook the layers into the app.

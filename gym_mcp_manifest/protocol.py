@@ -10,14 +10,12 @@ from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, saving_session
+from gym_mcp_manifest.exchange import ENDPOINT_PATHS
 from gym_mcp_manifest.session.seed import Seeder
 from gym_mcp_manifest.session.store import MARK_KEY, SESSION_ID_KEY, SessionStore
 from gym_mcp_manifest.verify import Verifier
 
-__all__ = ["ENDPOINT_PATHS", "Protocol", "ProtocolLayer"]
-
-#: Where the MCP endpoint answers.
-ENDPOINT_PATHS = ("/mcp", "/mcp/")
+__all__ = ["Protocol", "ProtocolLayer"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ FAULTS = (
     Fault("version: 1\ntools:\n  a:\n    annotations:\n      readOnly: true\n", 5, "readOnly is not allowed"),
     Fault("version: 1\ntools:\n  a:\n    optional: 1\n", 4, "boolean"),
     Fault("version: 1\nsessions:\n  bind: {}\n", 3, "not allowed"),
-    Fault("version: 1\nlimits:\n  call_timeout: 30\n", 3, "Valid values: null"),
+    Fault("version: 1\nlimits:\n  calls_per_session: 30\n", 3, "Valid values: null"),
     Fault("routes: {}\n", 1, "version"),
     Fault("version: 2\n", 1, "1"),
 )

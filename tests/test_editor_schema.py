@@ -36,7 +36,7 @@ ALIKE = {
     *("$schema", "$defs", "$ref", "title", "description", "default", "examples", "doNotSuggest"),
     *("type", "enum", "const", "not", "anyOf", "allOf", "if", "then", "else"),
     *("properties", "patternProperties", "additionalProperties", "required", "items", "minItems"),
-    *("minimum", "minLength"),
+    *("minimum", "exclusiveMinimum", "minLength"),
 }
 
 

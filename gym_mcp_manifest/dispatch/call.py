@@ -26,6 +26,7 @@ from gym_mcp_manifest.dispatch.request import (
 )
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, quoted, result_of
 from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack
+from gym_mcp_manifest.exchange import ENDPOINT_PATHS
 from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders
 from gym_mcp_manifest.manifest.models import Limits
 from gym_mcp_manifest.plan.records import Tool
@@ -193,9 +194,28 @@ class Dispatcher:
         if reached is None and 300 <= reply.status < 400:
             # The app would have a client try another path; no value may lead there.
             return result_of(_NOT_FOUND, tool)
-        cut_after = self._limits.result_bytes if reply.cut else None
-        answer = Answer(reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding, cut_after)
-        return result_of(answer, tool)
+        limit = self._limits.result_bytes
+        answer = Answer(
+            reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding, limit if reply.cut else None
+        )
+        return result_of(answer.decoded(limit).without(self._secrets(tool, scope, reply.status)), tool)
+
+    def _secrets(self, tool: Tool, scope: Scope, status: int) -> Iterator[str]:
+        """What the request carried that its client did not send, where the answer may show it.
+
+        An HTTP client is shown nothing but its own headers by an error that repeats them.
+        """
+        if tool.dispatch == "direct":
+            return
+        sent = Headers(raw=scope["headers"])
+        cookie = sent.get("cookie", "")
+        if tool.dispatch == "app" and self._cookie is not None:
+            yield from (
+                part.partition("=")[2].strip('"') for part in cookie.split("; ") if self._cookie.is_of(part)
+            )
+        if status >= 400:
+            for name in self._headers.names:
+                yield from sent.getlist(name)
 
     def _scope(self, tool: Tool, made: Made, origin: Origin, session: OpenSession | None) -> Scope:
         contents = session.contents() if session else {}
@@ -225,9 +245,12 @@ class Dispatcher:
         """
         if not made.values:
             return True
+        if made.path in ENDPOINT_PATHS:
+            return False
         serving = serving_route(self._routes, tool.method, made.path)
         if serving is None:
-            return None
+            # An app that is mounted for a host may take any path.
+            return False if any(route.is_host for route in self._routes) else None
         match = serving.regex.match(made.path) if serving.regex else None
         return serving.path == tool.route and match is not None and match.groupdict() == made.values
 

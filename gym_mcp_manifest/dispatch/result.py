@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from email.message import Message as HeaderMessage
 from typing import Any
 
@@ -20,7 +19,8 @@ __all__ = ["Answer", "CallResult", "quoted", "result_of"]
 #: Rust's JSON parser, which Codex has, stops at 128 levels, pydantic's at 200; the message has some of its own.
 _DEEPEST = 100
 
-_DECODERS: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress}
+#: How zlib is told of each encoding.
+_WINDOWS: Mapping[str | None, int] = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,27 @@ class Answer:
     #: The number of bytes after which it was cut; None for a whole one.
     cut_after: int | None = None
 
-    def decoded(self) -> Answer:
-        """The answer as clients read it: unpacked, or bytes of no known kind where it cannot be unpacked."""
-        if self.encoding in (None, "identity"):
+    def decoded(self, limit: int | None = None) -> Answer:
+        """The answer as clients read it, up to `limit` bytes; of no known kind where it cannot be unpacked."""
+        if self.encoding in (None, "identity") or self.cut_after is not None:
             return self
         try:
-            return Answer(self.status, self.content_type, _DECODERS[self.encoding](self.body))
-        except (KeyError, EOFError, OSError, zlib.error):
+            body = _unpacked(self.body, _WINDOWS[self.encoding], limit)
+        except (KeyError, EOFError, zlib.error):
             return Answer(self.status, None, self.body)
+        if limit is not None and len(body) > limit:
+            return Answer(self.status, self.content_type, body[:limit], cut_after=limit)
+        return Answer(self.status, self.content_type, body)
+
+    def without(self, secrets: Iterable[str]) -> Answer:
+        """The answer with every occurrence of these texts made unreadable, as they are and as JSON writes them."""
+        body = self.body
+        for secret in filter(None, secrets):
+            for spelled in dict.fromkeys(
+                (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+            ):
+                body = body.replace(spelled.encode("utf-8"), b"***")
+        return replace(self, body=body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +140,35 @@ def _cut(answer: Answer, limit: int, tool: Tool) -> CallResult:
     """What is left of an answer that is larger than `limits.result_bytes`: its text, and that it was cut."""
     media_type, charset = _media_type(answer.content_type)
     whole = answer.encoding in (None, "identity") and (media_type != "application/octet-stream")
-    text = answer.body.decode(charset or "utf-8", "replace") if whole and _is_textual(media_type) else None
+    text = _decoded(answer.body, charset) if whole and _is_textual(media_type) else None
     notice = f"[cut: the answer has more than {limit} bytes, which `limits.result_bytes` allows]"
     shown = notice if text is None else f"{text.removesuffix(chr(0xFFFD))}\n{notice}"
     if not 200 <= answer.status < 300:
         return CallResult.error(f"HTTP {answer.status} from {tool.method} /{tool.name}: {shown}")
     return CallResult.of_text(shown) if tool.output_schema is None else CallResult.error(shown)
+
+
+def _unpacked(body: bytes, window: int, limit: int | None) -> bytes:
+    """What is packed in the body, all members of it, up to one byte more than the limit.
+
+    Raises:
+        EOFError, zlib.error: the body is cut or broken.
+    """
+    unpacked = b""
+    while body and (limit is None or len(unpacked) <= limit):
+        unpacker = zlib.decompressobj(window)
+        unpacked += unpacker.decompress(body, 0 if limit is None else limit + 1 - len(unpacked))
+        if not unpacker.eof and not unpacker.unconsumed_tail:
+            raise EOFError
+        body = unpacker.unused_data
+    return unpacked
+
+
+def _decoded(body: bytes, charset: str | None) -> str:
+    try:
+        return body.decode(charset or "utf-8", "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")
 
 
 def _detail(answer: Answer) -> str:

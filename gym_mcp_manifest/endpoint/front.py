@@ -15,9 +15,8 @@ from gym_mcp_manifest.endpoint.door import Caller, ToolDoor, advertised
 from gym_mcp_manifest.endpoint.interface import Handlers, HostProtection, Manager, ServerIdentity
 from gym_mcp_manifest.endpoint.sdk import create_manager
 from gym_mcp_manifest.errors import ExposureRefused
-from gym_mcp_manifest.exchange import BodyTooLarge, read_body, replay, send_json
+from gym_mcp_manifest.exchange import ENDPOINT_PATHS, BodyTooLarge, read_body, replay, send_json
 from gym_mcp_manifest.plan.records import ExposurePlan
-from gym_mcp_manifest.protocol import ENDPOINT_PATHS
 from gym_mcp_manifest.session.token import TOKEN_HEADER
 
 __all__ = ["Endpoint", "FrontLayer"]

@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     Strict,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -39,7 +40,12 @@ T = TypeVar("T")
 
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
-Seconds = Annotated[float, BeforeValidator(lambda value: _number(value)), Field(gt=0)]
+Seconds = Annotated[
+    float,
+    Field(gt=0),
+    BeforeValidator(lambda value: _number(value)),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
 
 
 def _number(value: Any) -> Any:

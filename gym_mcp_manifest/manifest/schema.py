@@ -54,10 +54,11 @@ def _tidy(key: dict[str, Any], sections: dict[str, Any]) -> None:
     if "$ref" in key:
         key["description"] = _section(key, sections)["description"]
     if "anyOf" in key:
-        # One entry or a list of them. Of a choice editors show no description, and beside items they write a list.
-        one, many = key.pop("anyOf")
-        key["type"] = [one["type"], many.pop("type")]
-        key["allOf"] = [many]
+        # One entry or a list of them, or null. Of a choice editors show no description, and beside items they
+        # write a list; what each kind demands says nothing about the other.
+        one, other = key.pop("anyOf")
+        key["type"] = [one.pop("type"), other.pop("type")]
+        key["allOf"] = [{**one, **other}]
     if key.get("not") == {} or key.get("enum") == [None]:
         # Editors know it, validators pass it over: a key whose feature is to come is not offered.
         key["doNotSuggest"] = True

@@ -29,7 +29,7 @@ class PlanInputs:
     specs: SpecSet = field(default_factory=SpecSet)
     middleware: tuple[InstalledMiddleware, ...] = ()
     settled: bool = True
-    #: Names, in lower case, of the headers that the instance sets or forwards: no argument is one of them.
-    headers: frozenset[str] = frozenset()
+    #: What the instance and the app's sessions send, by place and name in lower case: no argument is one of them.
+    kept_back: frozenset[tuple[str, str]] = frozenset()
     #: The instance's own block, over which `only_if` is asked; it may hold secrets.
     block: Callable[[], ServerKeys] = field(default=ServerKeys, repr=False)

@@ -36,7 +36,7 @@ from gym_mcp_manifest.plan.modes import mode_of, parameters_for, shape_findings
 from gym_mcp_manifest.plan.overlays import overlaid
 from gym_mcp_manifest.plan.records import Arguments, Excluded, Tool
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
-from gym_mcp_manifest.routes.parameters import without_headers
+from gym_mcp_manifest.routes.parameters import without_parameters
 
 __all__ = ["Judgement", "judge"]
 
@@ -175,7 +175,7 @@ def _tool(
     title, description = tailoring.get("title"), tailoring.get("description")
     language = inputs.manifest.language
     mode, _ = mode_of(candidate, tailoring, language)
-    parameters = parameters_for(candidate, mode, inputs.headers)
+    parameters = parameters_for(candidate, mode, inputs.kept_back)
     own = _own_schema(candidate, schema, inputs)
     output_schema, wraps = reply_form(reply) if reply is not None else (None, False)
     return Tool(
@@ -202,7 +202,7 @@ def _tool(
 
 def _own_schema(candidate: Candidate, schema: Mapping[str, Any], inputs: PlanInputs) -> Mapping[str, Any]:
     """The schema by which the route itself takes arguments; data alone describe a dispatcher's tool."""
-    own = without_headers(candidate.route.parameters, inputs.headers).schema
+    own = without_parameters(candidate.route.parameters, inputs.kept_back).schema
     return own if candidate.source == "route" and own is not None else schema
 
 
@@ -254,7 +254,7 @@ def _chosen_schema(
         span = candidate.origins.get("input_schema") or candidate.span
         schema = candidate.input_schema
         if schema is candidate.route.parameters.schema:
-            schema = without_headers(candidate.route.parameters, inputs.headers).schema
+            schema = without_parameters(candidate.route.parameters, inputs.kept_back).schema
         return (written_out(schema) if schema is not None else None), span
     key = (tailoring.keys["input_schema",], "input_schema")
     schema = inputs.specs.schemas.get(key) if isinstance(written, str) else written

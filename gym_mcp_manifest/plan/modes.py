@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from gym_mcp_manifest.diagnostics import Diagnostic
@@ -10,7 +10,7 @@ from gym_mcp_manifest.manifest.keys import Path
 from gym_mcp_manifest.manifest.models import Language, Mode
 from gym_mcp_manifest.manifest.tailoring import Tailoring
 from gym_mcp_manifest.plan.candidates import Candidate
-from gym_mcp_manifest.routes.parameters import Parameters, without_headers
+from gym_mcp_manifest.routes.parameters import Parameters, without_parameters
 
 __all__ = ["mode_of", "parameters_for", "shape_findings"]
 
@@ -30,14 +30,14 @@ def mode_of(candidate: Candidate, tailoring: Tailoring, language: Language) -> t
     return language.dispatch, ("dispatch",) if "dispatch" in language.model_fields_set else None
 
 
-def parameters_for(candidate: Candidate, mode: Mode, headers: frozenset[str] = frozenset()) -> Parameters:
+def parameters_for(candidate: Candidate, mode: Mode, kept_back: Set[tuple[str, str]]) -> Parameters:
     """What becomes of the tool's arguments; a dispatcher's path value is the tool's own, no argument.
 
-    Nor is a header of `headers` one, which the instance sends.
+    Nor is anything of `kept_back` one, which the instance or the session sends.
     """
     if mode == "direct":
         return replace(_DIRECT, spellings=candidate.route.parameters.spellings)
-    parameters = without_headers(candidate.route.parameters, headers)
+    parameters = without_parameters(candidate.route.parameters, kept_back)
     if candidate.source == "catch_all":
         return replace(parameters, named=tuple(p for p in parameters.named if p.place != "path"))
     return parameters

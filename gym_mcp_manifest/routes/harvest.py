@@ -20,6 +20,8 @@ from gym_mcp_manifest.routes.schema import derive_output_schema
 
 __all__ = ["HarvestedRoute", "harvest_routes", "serving_route"]
 
+_FOR_HOST = "an app mounted for a host"
+
 RouteKind = Literal["plain", "parameterized", "foreign"]
 
 
@@ -44,11 +46,18 @@ class HarvestedRoute:
     #: Why mode `direct` cannot prove that it answers as HTTP would; empty where it can.
     refusals: tuple[str, ...] = ()
     foreign_reason: str | None = None
+    #: All methods of a foreign route that has several.
+    methods: frozenset[str] = frozenset()
     regex: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
     #: Where the handler is written.
     handler: Span | None = None
     #: Paths that a mounted app serves, as far as it tells.
     mounted: tuple[str, ...] = ()
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is an app that is mounted for a host, whatever the path."""
+        return self.foreign_reason == _FOR_HOST
 
     @property
     def label(self) -> str:
@@ -75,7 +84,8 @@ def harvest_routes(app: FastAPI) -> tuple[HarvestedRoute, ...]:
 def serving_route(routes: Iterable[HarvestedRoute], method: str, path: str) -> HarvestedRoute | None:
     """The route that the app's router would run for this request path, or None where it answers 404 or 405."""
     for route in routes:
-        if route.method in (method, "*") and route.regex is not None and route.regex.match(path):
+        serves = route.method in (method, "*") or method in route.methods
+        if serves and route.regex is not None and route.regex.match(path):
             return route
     return None
 
@@ -112,7 +122,7 @@ def _foreign_route(context: RouteContext) -> HarvestedRoute:
     elif isinstance(route, WebSocketRoute):
         kind, method = "a websocket", "WEBSOCKET"
     elif isinstance(route, Host):
-        kind, method = "an app mounted for a host", "*"
+        kind, method = _FOR_HOST, "*"
     else:
         kind, method = "not a FastAPI route", "POST" if "POST" in (methods or ()) else min(methods or {"*"})
     regex = None if isinstance(route, (WebSocketRoute, Host)) else getattr(context, "path_regex", None)
@@ -122,6 +132,7 @@ def _foreign_route(context: RouteContext) -> HarvestedRoute:
         kind="foreign",
         function=str(context.name or ""),
         foreign_reason=kind,
+        methods=frozenset(methods or ()),
         regex=regex,
         mounted=tuple(_mounted_paths(route, str(context.path or "").rstrip("/"))),
     )

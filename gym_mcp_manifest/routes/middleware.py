@@ -57,6 +57,9 @@ def installed_middleware(app: FastAPI, ours: Iterable[Any] = ()) -> tuple[Instal
     name = _builder_name(override) if override is not None else ""
     if name and not name.startswith(_HARMLESS_BUILDERS):
         listed.insert(0, InstalledMiddleware(name, is_session=False))
+    if type(app).__call__ is not FastAPI.__call__:
+        # An app of its own kind may guard requests before it builds or runs any stack.
+        listed.insert(0, InstalledMiddleware(f"{_name_of(type(app))}.__call__", is_session=False))
     return tuple(listed)
 
 

@@ -18,11 +18,19 @@ from fastapi.routing import RouteContext
 from fastapi.security.api_key import APIKeyBase
 from fastapi.security.base import SecurityBase
 from pydantic import AliasChoices, AliasPath, BaseModel, Json, RootModel, TypeAdapter
+from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
 
-__all__ = ["NO_PARAMETERS", "BodyShape", "Parameter", "Parameters", "parameters_of", "without_headers"]
+__all__ = [
+    "NO_PARAMETERS",
+    "BodyShape",
+    "Parameter",
+    "Parameters",
+    "parameters_of",
+    "without_parameters",
+]
 
 #: Where an argument stands in the request; `body` is the JSON body, of which it is the whole or one key.
 Place = Literal["path", "query", "header", "cookie", "body", "form"]
@@ -30,7 +38,12 @@ Place = Literal["path", "query", "header", "cookie", "body", "form"]
 BodyShape = Literal["none", "spread", "keys", "whole", "form"]
 
 #: Headers that every request decides for itself, and the session's token, which no route is shown.
-_OWN_HEADERS = frozenset({"host", "content-type", "content-length", "cookie", "x-nemo-gym-session-token"})
+_OWN_HEADERS = frozenset(
+    {
+        *("host", "content-type", "content-length", "transfer-encoding", "connection", "cookie"),
+        "x-nemo-gym-session-token",
+    }
+)
 _BODYLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "DELETE"})
 _KINDS: tuple[tuple[Place, str], ...] = (
     ("path", "path_params"),
@@ -95,13 +108,14 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         for own in bodies:
             models = _form_models(own) if shape == "form" else ()
             named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
-    secured = frozenset(_read_by_schemes(dependant))
-    named = [entry for entry in named if (entry[0].place, entry[0].name.lower()) not in secured]
+    named += _undeclared_path(context, named)
+    kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in _OWN_HEADERS)}
+    named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
     schema, problem = _schema(parameters, bodies if shape == "spread" else [], shape)
     body = bodies[0].field_info.annotation if shape == "spread" and bodies else None
     groups = [*_names_of_fields(body), *((p.name, *p.spellings) for p, _ in parameters)]
-    whole = Parameters(
+    return Parameters(
         named=tuple(parameter for parameter, _ in parameters),
         body=shape,
         # What a handler reads of the request itself is sent whole, an empty object at least.
@@ -109,19 +123,34 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         form_takes_more=shape == "form" and any(map(_form_models, bodies)),
         schema=schema,
         problem=problem,
-        clashes=tuple(_clashes(named, [names[0] for names in _names_of_fields(body)])),
+        clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), _names_of_fields(body)))),
         unsupported=tuple(_unsupported(dependant, bodies)),
         spellings={name: names for names in groups for name in names},
         nested=frozenset(_nested_fields(body)),
     )
-    return without_headers(whole, _OWN_HEADERS)
 
 
-def without_headers(parameters: Parameters, names: Set[str]) -> Parameters:
-    """The parameters without those headers (in lower case), of which the schema then says nothing either."""
-    gone = {p.name for p in parameters.named if p.place == "header" and p.name.lower() in names}
-    if not gone:
+def _undeclared_path(context: RouteContext, named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
+    """The parts of the path that no signature names, which a dependency may read from the request."""
+    declared = {parameter.name for parameter, _ in named if parameter.place == "path"}
+    missing = [name for name in context.param_convertors if name not in declared]
+    return [(Parameter(name, "path", required=True), FieldInfo(annotation=str)) for name in missing]
+
+
+def _without_names(parameter: Parameter, kept_back: Set[tuple[str, str]]) -> Parameter | None:
+    """The parameter without the names that calls may not send; None where its own is one of them."""
+    if (parameter.place, parameter.name.lower()) in kept_back:
+        return None
+    free = tuple(name for name in parameter.spellings if (parameter.place, name.lower()) not in kept_back)
+    return replace(parameter, spellings=free)
+
+
+def without_parameters(parameters: Parameters, kept_back: Set[tuple[str, str]]) -> Parameters:
+    """The parameters without those of a place and a name in lower case, whichever way they are spelled."""
+    left = tuple(filter(None, (_without_names(parameter, kept_back) for parameter in parameters.named)))
+    if left == parameters.named:
         return parameters
+    gone = {parameter.name for parameter in parameters.named} - {parameter.name for parameter in left}
     schema = parameters.schema
     if schema is not None:
         properties = {name: part for name, part in schema.get("properties", {}).items() if name not in gone}
@@ -129,8 +158,7 @@ def without_headers(parameters: Parameters, names: Set[str]) -> Parameters:
         rest = {key: value for key, value in schema.items() if key != "required"}
         needed = {"required": required} if required else {}
         schema = without_idle_definitions({**rest, "properties": properties, **needed})
-    named = tuple(p for p in parameters.named if p.name not in gone or p.place != "header")
-    return replace(parameters, named=named, schema=schema)
+    return replace(parameters, named=left, schema=schema)
 
 
 def _fields(dependant: Dependant, attribute: str) -> Iterator[Any]:
@@ -167,6 +195,21 @@ def _plain_fields(annotation: Any) -> tuple[str, ...]:
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         return tuple(own.name for own in dataclasses.fields(annotation))
     return tuple(annotation.__annotations__) if is_typeddict(annotation) else ()
+
+
+def _fields_by_alias(annotation: Any) -> Mapping[str, Any]:
+    """The fields of a model or of pydantic's own kind of dataclass, which may have aliases."""
+    model = _plain_model(annotation)
+    if model is not None:
+        return model.model_fields
+    annotation = _without_none(annotation)
+    held = getattr(annotation, "__pydantic_fields__", None) if isinstance(annotation, type) else None
+    return held if isinstance(held, dict) else {}
+
+
+def _config_of(annotation: Any) -> Mapping[str, Any]:
+    annotation = _without_none(annotation)
+    return getattr(annotation, "model_config", None) or getattr(annotation, "__pydantic_config__", None) or {}
 
 
 def _plain_model(annotation: Any) -> type[BaseModel] | None:
@@ -217,7 +260,7 @@ def _spread_model(
 ) -> Iterator[tuple[Parameter, Any]]:
     dashes = place == "header" and getattr(own.field_info, "convert_underscores", True)
     for name, info in model.model_fields.items():
-        first, *others = _spellings(name, info, model)
+        first, *others = _spellings(name, info, model.model_config)
         wire = first.replace("_", "-") if dashes and first == name else first
         required = whole_required and info.is_required()
         yield Parameter(wire, place, required, tuple(others), as_json=_is_json(info)), info
@@ -236,26 +279,22 @@ def _is_json(info: Any) -> bool:
 
 def _names_of_fields(annotation: Any) -> list[tuple[str, ...]]:
     """The names of each of a body's fields on the wire."""
-    model = _plain_model(annotation)
-    if model is None:
-        return [(name,) for name in _plain_fields(_without_none(annotation))]
-    return [tuple(_spellings(name, info, model)) for name, info in model.model_fields.items()]
+    fields, config = _fields_by_alias(annotation), _config_of(annotation)
+    if fields:
+        return [tuple(_spellings(name, info, config)) for name, info in fields.items()]
+    return [(name,) for name in _plain_fields(_without_none(annotation))]
 
 
 def _nested_fields(annotation: Any) -> Iterator[str]:
     """All names of the fields that an alias path takes from inside of others."""
-    model = _plain_model(annotation)
-    if model is None:
-        return
-    for name, info in model.model_fields.items():
+    for name, info in _fields_by_alias(annotation).items():
         alias = info.validation_alias
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
         if any(isinstance(choice, AliasPath) for choice in choices):
-            yield from _spellings(name, info, model)
+            yield from _spellings(name, info, _config_of(annotation))
 
 
-def _spellings(name: str, info: Any, model: type[BaseModel]) -> list[str]:
-    config = model.model_config
+def _spellings(name: str, info: Any, config: Mapping[str, Any]) -> list[str]:
     by_name = any(config.get(key) for key in ("populate_by_name", "validate_by_name"))
     if config.get("validate_by_alias") is False:
         return [name]
@@ -270,15 +309,22 @@ def _alias_names(alias: Any) -> Iterator[str]:
 
 def _first_of_each(named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
     """Each parameter once: several dependencies may ask for the same."""
-    return list({(p.place, p.name): (p, info) for p, info in reversed(list(named))}.values())[::-1]
+    each: dict[tuple[str, str], tuple[Parameter, Any]] = {}
+    for parameter, info in named:
+        # Headers are one whatever the case of their letters.
+        name = parameter.name.lower() if parameter.place == "header" else parameter.name
+        each.setdefault((parameter.place, name), (parameter, info))
+    return list(each.values())
 
 
-def _clashes(named: Iterable[tuple[Parameter, Any]], body: Iterable[str]) -> Iterator[str]:
-    held: dict[str, str] = dict.fromkeys(body, "the body")
-    for parameter, _ in named:
-        where = held.setdefault(parameter.name, parameter.place)
-        if where != parameter.place:
-            yield f"`{parameter.name}` is both a {parameter.place} parameter and one of {_the(where)}"
+def _clashes(named: Iterable[Parameter], body: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Names, in whichever spelling, by which two parameters go."""
+    held: dict[str, tuple[str, str]] = {name: ("the body", names[0]) for names in body for name in names}
+    for parameter in named:
+        for name in (parameter.name, *parameter.spellings):
+            where, first = held.setdefault(name, (parameter.place, parameter.name))
+            if (where, first) != (parameter.place, parameter.name):
+                yield f"`{name}` is both a {parameter.place} parameter and one of {_the(where)}"
 
 
 def _the(where: str) -> str:

@@ -19,6 +19,10 @@ class SessionCookie:
         self._name = name
         self._signer = TimestampSigner(key)
 
+    def is_of(self, pair: str) -> bool:
+        """Whether a `name=value` of a cookie header is the session's."""
+        return pair.startswith(f"{self._name}=")
+
     def pair(self, contents: Mapping[str, Any]) -> tuple[str, str]:
         """The cookie's name and value for these contents."""
         data = b64encode(json.dumps(dict(contents)).encode("utf-8"))

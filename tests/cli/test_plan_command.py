@@ -360,13 +360,14 @@ def test_where_nobody_set_anything_one_line_says_so(run_here: Run, server: Path)
     assert out.partition("settings (")[2].splitlines()[0] == "everything by the language's defaults):"
 
 
-@pytest.mark.parametrize(("signature", "can"), [("path: str", True), ("path: str, limit: int = 3", False)])
+@pytest.mark.parametrize(("signature", "can"), [("path: str", True), ("path: str, file: UploadFile", False)])
 def test_the_cure_for_a_dispatcher_without_tools_can_be_pasted(
     signature: str, can: bool, run_here: Run, server: Path
 ) -> None:
     route = f'\n\n@app.post("/{{path}}")\nasync def any_tool({signature}) -> dict:\n    return {{}}\n'
     path = server / "app.py"
-    path.write_text(path.read_text(encoding="utf-8") + route, encoding="utf-8")
+    code = path.read_text(encoding="utf-8").replace("import FastAPI", "import FastAPI, UploadFile", 1)
+    path.write_text(code + route, encoding="utf-8")
     (server / "data").mkdir()
     (server / "data" / "tools.json").write_text('[{"name": "look"}]', encoding="utf-8")
     ran = run_here("plan", server)

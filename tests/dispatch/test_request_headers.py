@@ -4,8 +4,9 @@ import json
 from typing import Annotated, Any
 
 import pytest
-from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi import Cookie, Depends, FastAPI, Header, HTTPException, Request
 from fastapi.security import APIKeyHeader
+from pydantic import AliasChoices, BaseModel
 
 from gym_mcp_manifest import ManifestInvalid, expose
 
@@ -87,3 +88,65 @@ def test_a_bad_value_is_told_without_the_value(app: FastAPI, value: Any, word: s
         expose(app, name="unit", manifest={"version": 1}, instance={**ON, "mcp_headers": value})
     assert word in str(caught.value)
     assert "the secret" not in str(caught.value)
+
+
+class Wants(BaseModel):
+    x_y: int
+
+
+def test_an_error_that_repeats_the_request_shows_no_agent_what_it_did_not_send(
+    make_app: Any, open_door: Any
+) -> None:
+    app = make_app()
+
+    @app.post("/leak")
+    async def leak(wanted: Annotated[Wants, Header()]) -> int:
+        return wanted.x_y
+
+    @app.post("/tell")
+    async def tell(request: Request) -> dict[str, Any]:
+        return {"cookie": request.headers.get("cookie")}
+
+    door = open_door(app, {"version": 1, "dispatch": "app"}, instance={"mcp_headers": HEADERS})
+    sent = {**door.seed({"session": {"answer": "42"}}), "Authorization": "Bearer of-the-operator"}
+    refused = door.call("leak", {}, sent)
+    assert refused["isError"]
+    cookie = door.client.cookies["session"]
+    for secret in ("the secret", "of-the-operator", cookie.split(".")[0]):
+        assert secret not in json.dumps(refused)
+    assert cookie.split(".")[0] not in json.dumps(door.call("tell", {}, sent))
+
+
+def test_the_sessions_cookie_and_spellings_of_headers_are_no_arguments(make_app: Any, open_door: Any) -> None:
+    app = make_app()
+
+    @app.post("/ask")
+    async def ask(
+        request: Request,
+        session: Annotated[str | None, Cookie()] = None,
+        trace: Annotated[str, Header(validation_alias=AliasChoices("x-trace-id", "x-api-key", "cookie"))] = "",
+    ) -> list[str]:
+        return request.headers.getlist("x-api-key")
+
+    door = open_door(app, {"version": 1, "dispatch": "app"}, instance={"mcp_headers": HEADERS})
+    (tool,) = door.list()
+    assert set(tool["inputSchema"].get("properties", {})) == {"x-trace-id"}
+    answer = door.call("ask", {"x-api-key": "forged"}, door.seed())
+    assert answer["content"][0]["text"] == '["the secret"]'
+
+
+def test_a_header_is_one_whatever_the_case_of_its_letters(make_app: Any, open_door: Any) -> None:
+    def user(x_user: Annotated[str, Header(alias="X-User")] = "-") -> str:
+        return x_user
+
+    app = make_app()
+
+    @app.post("/who")
+    async def who(x_user: Annotated[str, Header()] = "-", other: Annotated[str, Depends(user)] = "-") -> list[str]:
+        return [x_user, other]
+
+    tools = {"who": {"arguments": {"x-user": {"value": "fixed"}}}}
+    door = open_door(app, {"version": 1, "dispatch": "route", "tools": tools})
+    session = door.seed()
+    assert door.call("who", {}, session)["content"][0]["text"] == '["fixed","fixed"]'
+    assert door.call("who", {"X-User": "forged"}, session)["isError"]

@@ -280,8 +280,6 @@ LATER: dict[str, tuple[str, tuple[int, int]]] = {
     "overlay.session": ("routes: {specs: [{session: params.tools}]}", (2, 19)),
     "bind": ("sessions: {bind: {env_id: response.env_id}}", (2, 12)),
     "max_age": ("sessions: {max_age: 60}", (2, 12)),
-    "call_timeout": ("limits: {call_timeout: 1.5}", (2, 10)),
-    "result_bytes": ("limits: {result_bytes: 10}", (2, 10)),
     "calls_per_session": ("limits: {calls_per_session: 3}", (2, 10)),
 }
 

@@ -140,7 +140,7 @@ names: {agents: [me]}
 names: {normalize: 1}
 limits: {request_bytes: 0}
 limits: {request_bytes: "1"}
-limits: {call_timeout: 1}
+limits: {call_timeout: 0}
 """.strip().splitlines()
 
 #: What a shape cannot say, with the reason; the models refuse it, the schema lets it pass.

@@ -9,14 +9,13 @@ from itertools import chain, count
 
 from gym_mcp_manifest.diagnostics import Diagnostic
 from gym_mcp_manifest.draft.records import Dispatcher, Draft, Entry, Source
-from gym_mcp_manifest.manifest.toolnames import RESERVED_NAMES
+from gym_mcp_manifest.manifest.toolnames import RESERVED_NAMES, is_legal_name
 from gym_mcp_manifest.plan.claims import is_reserved
 from gym_mcp_manifest.plan.records import ExposurePlan
 from gym_mcp_manifest.routes.harvest import HarvestedRoute
 
 __all__ = ["decide", "mended", "with_source"]
 
-_LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _NAME_CODES = frozenset({"GMM701", "GMM702", "GMM703"})
 
 
@@ -135,7 +134,7 @@ def _legal(wanted: tuple[str, ...], taken: set[str]) -> str:
     """The first wanted name that is legal and free, else one of the letters of the last; it is taken then."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", wanted[-1]).strip("_")[:120] or "root"
     names = chain(wanted, (plain,), (f"{plain}_{n}" for n in count(2)))
-    name = next(each for each in names if _LEGAL_NAME.fullmatch(each) and each not in taken)
+    name = next(each for each in names if is_legal_name(each) and each not in taken)
     taken.add(name)
     return name
 

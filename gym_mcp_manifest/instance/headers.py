@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
-__all__ = ["NO_HEADERS", "RequestHeaders", "header_problems", "request_headers"]
+__all__ = ["NO_HEADERS", "OWN_HEADERS", "RequestHeaders", "header_problems", "request_headers"]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 #: What the made request decides itself, and the token, which no route is ever shown.
-_OWN = frozenset(
+OWN_HEADERS = frozenset(
     {
         *("host", "content-type", "content-length", "transfer-encoding", "connection", "cookie"),
         "x-nemo-gym-session-token",
@@ -67,7 +67,7 @@ def header_problems(value: Any) -> Iterator[str]:
     for name in names:
         if not _NAME.fullmatch(name):
             yield f"`{name}` in `mcp_headers` is no name of a header"
-        elif name.lower() in _OWN:
+        elif name.lower() in OWN_HEADERS:
             yield f"`{name}` in `mcp_headers`: that header is the request's own"
         elif sum(other.lower() == name.lower() for other in names) > 1:
             yield f"`{name}` stands twice in `mcp_headers`"

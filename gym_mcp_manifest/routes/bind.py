@@ -16,7 +16,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, RouteContext
 from pydantic import BaseModel, RootModel
 
-__all__ = ["body_annotation", "is_dict_body", "is_model_body", "refusals_for"]
+__all__ = ["is_dict_body", "is_model_body", "refusals_for"]
 
 
 def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
@@ -29,11 +29,6 @@ def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
         *_body_reasons(context.dependant),
     ]
     return tuple(dict.fromkeys(reasons))
-
-
-def body_annotation(dependant: Dependant) -> Any:
-    """The type of the one body parameter, or None where the route has none or several."""
-    return dependant.body_params[0].field_info.annotation if len(dependant.body_params) == 1 else None
 
 
 def is_model_body(annotation: Any) -> bool:

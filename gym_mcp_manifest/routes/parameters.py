@@ -21,6 +21,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Json, RootModel, TypeAd
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
+from gym_mcp_manifest.instance.headers import OWN_HEADERS
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
 
 __all__ = [
@@ -37,13 +38,6 @@ Place = Literal["path", "query", "header", "cookie", "body", "form"]
 #: How the body is made: of all arguments that nothing else claims, of those for it by key, of one as a whole.
 BodyShape = Literal["none", "spread", "keys", "whole", "form"]
 
-#: Headers that every request decides for itself, and the session's token, which no route is shown.
-_OWN_HEADERS = frozenset(
-    {
-        *("host", "content-type", "content-length", "transfer-encoding", "connection", "cookie"),
-        "x-nemo-gym-session-token",
-    }
-)
 _BODYLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "DELETE"})
 _KINDS: tuple[tuple[Place, str], ...] = (
     ("path", "path_params"),
@@ -109,7 +103,7 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
             models = _form_models(own) if shape == "form" else ()
             named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
     named += _undeclared_path(context, named)
-    kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in _OWN_HEADERS)}
+    kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
     schema, problem = _schema(parameters, bodies if shape == "spread" else [], shape)

@@ -139,7 +139,7 @@ class Exposure:
     def _kept_back(self) -> frozenset[tuple[str, str]]:
         cookie = session_cookie(self._app)
         names = [("header", name) for name in self._instance.headers.names]
-        return frozenset([*names, *([("cookie", cookie[0].lower())] if cookie else [])])
+        return frozenset([*names, *([("cookie", cookie[0])] if cookie else [])])
 
     def install(self, plan: ExposurePlan) -> None:
         """Hook the layers into the app.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI
@@ -25,7 +26,7 @@ from gym_mcp_manifest.dispatch.request import (
     receive_body,
 )
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, quoted, result_of
-from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack
+from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack, routeless_stack
 from gym_mcp_manifest.exchange import ENDPOINT_PATHS
 from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders
 from gym_mcp_manifest.manifest.models import Limits
@@ -43,9 +44,8 @@ _Session: type[dict[str, Any]] = getattr(starlette_sessions, "Session", dict)
 
 
 _DRAIN_SECONDS = 10
-#: What an app answers to a path that no route has.
-_NOT_FOUND = Answer(404, "application/json", b'{"detail":"Not Found"}')
-
+#: What servers send where an app ends without an answer.
+_UNANSWERED = Answer(500, "text/plain; charset=utf-8", b"Internal Server Error")
 
 _NO_LIMITS = Limits()
 
@@ -146,6 +146,7 @@ class Dispatcher:
         self._cookie = cookie
         self._running: set[asyncio.Future[None]] = set()
         self._stack: ASGIApp = direct_stack(app, store.write)
+        self._nowhere: ASGIApp = routeless_stack(app, store.write)
 
     async def call(
         self,
@@ -167,12 +168,23 @@ class Dispatcher:
             scope = self._scope(tool, made, origin, session)
         except UnsendableError as error:
             return CallResult.error(f"{tool.method} /{tool.name} cannot be called so: {error}")
-        reached = self._reached(tool, made)
-        if reached is False:
-            return result_of(_NOT_FOUND, tool)
+        reached, told = self._reached(tool, made), None
+        if reached is not False:
+            stack = self._app if tool.dispatch == "app" else self._stack
+            told = await self._asked(stack, tool, made, scope, origin)
+        # Where no route serves it, the app may have a client try another path; no value may lead there.
+        if told is None or (reached is None and isinstance(told, Answer) and 300 <= told.status < 400):
+            scope = self._scope(replace(tool, dispatch="route"), made, origin, session)
+            told = await self._asked(self._nowhere, tool, made, scope, origin)
+        return told if isinstance(told, CallResult) else result_of(told, tool)
+
+    async def _asked(
+        self, stack: ASGIApp, tool: Tool, made: Made, scope: Scope, origin: Origin
+    ) -> Answer | CallResult:
+        """The stack's answer to the request; an error where it took too long or broke off."""
         gone = _Gone(origin.gone)
         reply = _Reply(self._limits.result_bytes, gone)
-        running = asyncio.ensure_future(self._run(scope, made.body or b"", reply, gone, tool))
+        running = asyncio.ensure_future(self._run(stack, scope, made.body or b"", reply, gone, tool))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         running.add_done_callback(lambda _: reply.complete.set())
@@ -191,14 +203,13 @@ class Dispatcher:
             return CallResult.error(
                 f"HTTP {reply.status} from {tool.method} /{tool.name}: broke off after {read} bytes"
             )
-        if reached is None and 300 <= reply.status < 400:
-            # The app would have a client try another path; no value may lead there.
-            return result_of(_NOT_FOUND, tool)
+        if not reply.started:
+            return _UNANSWERED
         limit = self._limits.result_bytes
         answer = Answer(
             reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding, limit if reply.cut else None
         )
-        return result_of(answer.decoded(limit).without(self._secrets(tool, scope, reply.status)), tool)
+        return answer.decoded(limit).without(self._secrets(tool, scope, reply.status))
 
     def _secrets(self, tool: Tool, scope: Scope, status: int) -> Iterator[str]:
         """What the request carried that its client did not send, where the answer may show it.
@@ -210,20 +221,18 @@ class Dispatcher:
         sent = Headers(raw=scope["headers"])
         cookie = sent.get("cookie", "")
         if tool.dispatch == "app" and self._cookie is not None:
-            yield from (
-                part.partition("=")[2].strip('"') for part in cookie.split("; ") if self._cookie.is_of(part)
-            )
+            yield from (part.partition("=")[2] for part in cookie.split("; ") if self._cookie.is_of(part))
         if status >= 400:
             for name in self._headers.names:
                 yield from sent.getlist(name)
 
     def _scope(self, tool: Tool, made: Made, origin: Origin, session: OpenSession | None) -> Scope:
         contents = session.contents() if session else {}
-        cookies = []
+        cookie = None
         if tool.dispatch == "app" and session is not None and self._cookie is not None:
-            cookies = [self._cookie.pair(contents)]
+            cookie = self._cookie.text(contents)
         headers = self._carried(origin) if tool.dispatch != "direct" else ()
-        scope = made_scope(tool, made, origin, self._app, cookies=cookies, headers=headers)
+        scope = made_scope(tool, made, origin, self._app, cookie=cookie, headers=headers)
         if tool.dispatch == "app":
             scope[OPEN_SESSION] = session
         elif self._with_sessions:
@@ -263,9 +272,10 @@ class Dispatcher:
             for task in hung:
                 task.cancel()
 
-    async def _run(self, scope: Scope, body: bytes, reply: _Reply, gone: _Gone, tool: Tool) -> None:
+    async def _run(
+        self, stack: ASGIApp, scope: Scope, body: bytes, reply: _Reply, gone: _Gone, tool: Tool
+    ) -> None:
         try:
-            stack = self._app if tool.dispatch == "app" else self._stack
             await stack(scope, receive_body(body, gone), reply.send)
         except Exception:
             if gone.is_set():

@@ -184,7 +184,8 @@ def _headers(taken: Iterable[_Taken]) -> Iterator[tuple[bytes, bytes]]:
         yield name.lower().encode("latin-1"), value
 
 
-def _cookie_header(cookies: Iterable[tuple[str, str]]) -> Iterator[tuple[bytes, bytes]]:
+def _cookie_header(cookies: Iterable[tuple[str, str]], last: str | None) -> Iterator[tuple[bytes, bytes]]:
+    """The header of the cookies and of one that is written already: of one name, servers take the last."""
     jar: SimpleCookie = SimpleCookie()
     for name, text in cookies:
         try:
@@ -192,7 +193,8 @@ def _cookie_header(cookies: Iterable[tuple[str, str]]) -> Iterator[tuple[bytes, 
             jar[name].OutputString().encode("latin-1")
         except (CookieError, UnicodeEncodeError) as error:
             raise UnsendableError(f"the argument {name!r} is a cookie, which cannot hold this value") from error
-    written = "; ".join(f"{morsel.key}={morsel.coded_value}" for morsel in jar.values())
+    pairs = [f"{morsel.key}={morsel.coded_value}" for morsel in jar.values()]
+    written = "; ".join(pairs if last is None else [*pairs, last])
     if written:
         yield b"cookie", written.encode("latin-1")
 
@@ -203,10 +205,10 @@ def made_scope(
     origin: Origin,
     app: Any,
     *,
-    cookies: Iterable[tuple[str, str]] = (),
+    cookie: str | None = None,
     headers: Iterable[tuple[bytes, bytes]] = (),
 ) -> Scope:
-    """The ASGI scope of the tool's request, with further cookies and headers; `session` is added elsewhere."""
+    """The ASGI scope of the tool's request, with the session's cookie and more headers; `session` is no part."""
     path = origin.base_path + made.path
     entity: list[tuple[bytes, bytes]] = []
     if made.body is None and tool.method in _WITH_LENGTH:
@@ -229,8 +231,7 @@ def made_scope(
             *entity,
             *headers,
             *made.headers,
-            # No argument stands for the session: of one name, the last counts.
-            *_cookie_header((*made.cookies, *cookies)),
+            *_cookie_header(made.cookies, cookie),
         ],
         "client": origin.client,
         "server": origin.server,

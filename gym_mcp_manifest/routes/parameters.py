@@ -19,10 +19,12 @@ from fastapi.security.api_key import APIKeyBase
 from fastapi.security.base import SecurityBase
 from pydantic import AliasChoices, AliasPath, BaseModel, Json, RootModel, TypeAdapter
 from pydantic.fields import FieldInfo
+from starlette.datastructures import UploadFile
 from typing_extensions import is_typeddict
 
 from gym_mcp_manifest.instance.headers import OWN_HEADERS
 from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
+from gym_mcp_manifest.routes.overrides import effective_dependant
 
 __all__ = [
     "NO_PARAMETERS",
@@ -38,7 +40,8 @@ Place = Literal["path", "query", "header", "cookie", "body", "form"]
 #: How the body is made: of all arguments that nothing else claims, of those for it by key, of one as a whole.
 BodyShape = Literal["none", "spread", "keys", "whole", "form"]
 
-_BODYLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "DELETE"})
+#: Methods whose requests have no body unless the signature asks for one.
+_BODYLESS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: tuple[tuple[Place, str], ...] = (
     ("path", "path_params"),
     ("query", "query_params"),
@@ -89,7 +92,7 @@ NO_PARAMETERS = Parameters()
 
 def parameters_of(context: RouteContext, method: str) -> Parameters:
     """The arguments of one method of a route."""
-    dependant = context.dependant
+    dependant = effective_dependant(context)
     named: list[tuple[Parameter, Any]] = []
     for place, attribute in _KINDS:
         for own in _fields(dependant, attribute):
@@ -102,6 +105,8 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         for own in bodies:
             models = _form_models(own) if shape == "form" else ()
             named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
+    uploads = [parameter for parameter, own in named if _is_upload(own)]
+    named = [(parameter, own) for parameter, own in named if parameter not in uploads]
     named += _undeclared_path(context, named)
     kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
@@ -112,13 +117,13 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
     return Parameters(
         named=tuple(parameter for parameter, _ in parameters),
         body=shape,
-        # What a handler reads of the request itself is sent whole, an empty object at least.
-        body_required=not bodies or any(own.field_info.is_required() for own in bodies),
+        # What a handler reads of the request itself is sent whole, an empty object at least; DELETE seldom reads.
+        body_required=any(own.field_info.is_required() for own in bodies) if bodies else method != "DELETE",
         form_takes_more=shape == "form" and any(map(_form_models, bodies)),
         schema=schema,
         problem=problem,
         clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), _names_of_fields(body)))),
-        unsupported=tuple(_unsupported(dependant, bodies)),
+        unsupported=tuple(_unsupported(dependant, uploads)),
         spellings={name: names for names in groups for name in names},
         nested=frozenset(_nested_fields(body)),
     )
@@ -133,14 +138,19 @@ def _undeclared_path(context: RouteContext, named: Iterable[tuple[Parameter, Any
 
 def _without_names(parameter: Parameter, kept_back: Set[tuple[str, str]]) -> Parameter | None:
     """The parameter without the names that calls may not send; None where its own is one of them."""
-    if (parameter.place, parameter.name.lower()) in kept_back:
+    if _read_as(parameter.place, parameter.name) in kept_back:
         return None
-    free = tuple(name for name in parameter.spellings if (parameter.place, name.lower()) not in kept_back)
+    free = tuple(name for name in parameter.spellings if _read_as(parameter.place, name) not in kept_back)
     return replace(parameter, spellings=free)
 
 
+def _read_as(place: str, name: str) -> tuple[str, str]:
+    """A place and a name as servers read it: of headers alone, whatever the case of the letters."""
+    return place, name.lower() if place == "header" else name
+
+
 def without_parameters(parameters: Parameters, kept_back: Set[tuple[str, str]]) -> Parameters:
-    """The parameters without those of a place and a name in lower case, whichever way they are spelled."""
+    """The parameters without those of a place and a name (headers' in lower case), however they are spelled."""
     left = tuple(filter(None, (_without_names(parameter, kept_back) for parameter in parameters.named)))
     if left == parameters.named:
         return parameters
@@ -305,9 +315,7 @@ def _first_of_each(named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Paramet
     """Each parameter once: several dependencies may ask for the same."""
     each: dict[tuple[str, str], tuple[Parameter, Any]] = {}
     for parameter, info in named:
-        # Headers are one whatever the case of their letters.
-        name = parameter.name.lower() if parameter.place == "header" else parameter.name
-        each.setdefault((parameter.place, name), (parameter, info))
+        each.setdefault(_read_as(parameter.place, parameter.name), (parameter, info))
     return list(each.values())
 
 
@@ -325,10 +333,24 @@ def _the(where: str) -> str:
     return where if where.startswith("the ") else f"the {where}"
 
 
-def _unsupported(dependant: Dependant, bodies: Iterable[Any]) -> Iterator[str]:
-    for own in bodies:
-        if isinstance(own.field_info, params.File):
-            yield f"`{own.name}` is an uploaded file, which no argument can carry"
+def _is_upload(own: Any) -> bool:
+    info = getattr(own, "field_info", own)
+    return isinstance(info, params.File) or any(
+        isinstance(kind, type) and issubclass(kind, UploadFile) for kind in _kinds_within(info.annotation)
+    )
+
+
+def _kinds_within(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _kinds_within(inner)
+
+
+def _unsupported(dependant: Dependant, uploads: Iterable[Parameter]) -> Iterator[str]:
+    for parameter in uploads:
+        # One that may be left out is just no argument.
+        if parameter.required:
+            yield f"`{parameter.name}` is an uploaded file, which no argument can carry"
     # FastAPI takes what it cannot resolve for a query parameter.
     for own in _fields(dependant, "query_params"):
         if isinstance(_without_none(own.field_info.annotation), (str, ForwardRef)):
@@ -336,10 +358,10 @@ def _unsupported(dependant: Dependant, bodies: Iterable[Any]) -> Iterator[str]:
 
 
 def _read_by_schemes(dependant: Dependant) -> Iterator[tuple[str, str]]:
-    """Place and name, in lower case, of what security schemes read: a credential is never an argument."""
+    """Place and name of what security schemes read (headers' in lower case): a credential is never an argument."""
     scheme = dependant.call
     if isinstance(scheme, APIKeyBase):
-        yield scheme.model.in_.value, scheme.model.name.lower()
+        yield _read_as(scheme.model.in_.value, scheme.model.name)
     elif isinstance(scheme, SecurityBase):
         yield "header", "authorization"
     for inner in dependant.dependencies:

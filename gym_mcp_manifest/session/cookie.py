@@ -23,7 +23,7 @@ class SessionCookie:
         """Whether a `name=value` of a cookie header is the session's."""
         return pair.startswith(f"{self._name}=")
 
-    def pair(self, contents: Mapping[str, Any]) -> tuple[str, str]:
-        """The cookie's name and value for these contents."""
+    def text(self, contents: Mapping[str, Any]) -> str:
+        """The cookie's `name=value` for these contents, as browsers send it back."""
         data = b64encode(json.dumps(dict(contents)).encode("utf-8"))
-        return self._name, self._signer.sign(data).decode("ascii")
+        return f"{self._name}={self._signer.sign(data).decode('ascii')}"

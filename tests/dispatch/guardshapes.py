@@ -300,6 +300,53 @@ def overridden(app: FastAPI, ran: Ran) -> None:
     app.dependency_overrides[never] = lambda: "instead"
 
 
+def named_by(page: int, x_trace: Annotated[str | None, Header()] = None) -> list[Any]:
+    return [page, x_trace]
+
+
+@built(
+    "`app.dependency_overrides` with parameters of their own",
+    Case(
+        {"name": "n", "page": 2, "x-trace": "t"},
+        body={"name": "n"},
+        params={"page": "2"},
+        headers={"x-trace": "t"},
+    ),
+    Case({"name": "n", "page": "two"}, body={"name": "n"}, params={"page": "two"}),
+    Case({"name": "n"}, body={"name": "n"}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(never)`",
+)
+def overridden_with_parameters(app: FastAPI, ran: Ran) -> None:
+    def outer(said: Annotated[str, Depends(never)]) -> str:
+        return said
+
+    @app.post("/tool")
+    async def tool(body: Item, said: Annotated[str, Depends(never)], again: Annotated[str, Depends(outer)]) -> Any:
+        ran()
+        return [body, said, again]
+
+    app.dependency_overrides[never] = named_by
+
+
+def allowing() -> None: ...
+
+
+@built(
+    "a guard that `app.dependency_overrides` puts in another's place",
+    *sent({"name": "n"}),
+    group=GROUP,
+    direct="it depends on allowing outside its signature",
+)
+def guarded_by_an_override(app: FastAPI, ran: Ran) -> None:
+    @app.post("/tool", dependencies=[Depends(allowing)])
+    async def tool(body: Item) -> Item:
+        ran()
+        return body
+
+    app.dependency_overrides[allowing] = refusing
+
+
 # Security.
 
 
@@ -321,6 +368,19 @@ async def a_key_in_a_header(body: Item, key: Annotated[str, Depends(APIKeyHeader
 )
 async def a_key_in_the_query(key: Annotated[str, Security(APIKeyQuery(name="key"), scopes=["a"])]) -> str:
     return key
+
+
+@shape(
+    "a query parameter that is a scheme's name in other letters",
+    Case({"key": "mine"}, params={"key": "mine"}),
+    Case({}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(APIKeyQuery)`",
+)
+async def a_key_in_other_letters(
+    secret: Annotated[str | None, Depends(APIKeyQuery(name="Key", auto_error=False))], key: str = "none"
+) -> list[Any]:
+    return [secret, key]
 
 
 @shape(

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -563,6 +564,19 @@ async def deleting_with_a_body(body: Item) -> Item:
     return body
 
 
+@shape(
+    "`await request.json()` on DELETE",
+    Case({}),
+    *sent({"name": "n", "deep": [1]}),
+    group="Bodies",
+    route="DELETE /tool",
+    direct="it is a DELETE route",
+)
+async def deleting_what_it_reads(request: Request) -> list[Any]:
+    body = await request.body()
+    return [request.headers.get("content-type"), json.loads(body) if body else None]
+
+
 # Forms.
 
 
@@ -666,6 +680,57 @@ async def a_file_upload(upload: Annotated[bytes, File()]) -> None: ...
     everywhere="`upload` is an uploaded file, which no argument can carry",
 )
 async def an_upload(upload: UploadFile) -> None: ...
+
+
+@shape(
+    "`upload: UploadFile | None = None` beside a form field",
+    Case({"user": "u"}, form={"user": "u"}),
+    Case({}, form={}),
+    group="Bodies",
+    direct="it has several body parameters",
+)
+async def an_optional_upload(user: Annotated[str, Form()], upload: UploadFile | None = None) -> list[Any]:
+    return [user, upload]
+
+
+@shape(
+    "`uploads: Annotated[list[bytes] | None, File()] = None`",
+    Case({}, form={}),
+    group="Bodies",
+    direct="`uploads` is form data or a file",
+)
+async def optional_file_uploads(uploads: Annotated[list[bytes] | None, File()] = None) -> Any:
+    return uploads
+
+
+class Attached(BaseModel):
+    user: str
+    note: UploadFile | None = None
+
+
+@shape(
+    "a form model with an optional upload",
+    Case({"user": "u"}, form={"user": "u"}),
+    Case({}, form={}),
+    group="Bodies",
+    direct="`form` is form data or a file",
+)
+async def a_form_model_with_an_optional_upload(form: Annotated[Attached, Form()]) -> list[Any]:
+    return [form.user, form.note]
+
+
+class Attachment(BaseModel):
+    user: str
+    note: UploadFile
+
+
+@shape(
+    "a form model with an upload",
+    group="Bodies",
+    direct="`form` is form data or a file",
+    everywhere="`note` is an uploaded file, which no argument can carry",
+)
+async def a_form_model_with_an_upload(form: Annotated[Attachment, Form()]) -> None: ...
 
 
 # Query strings.
@@ -1101,6 +1166,18 @@ async def a_session(request: Request, body: Item) -> dict[str, Any]:
 async def an_emptied_session(request: Request) -> dict[str, Any]:
     request.session.clear()
     return {"left": dict(request.session)}
+
+
+@shape("a session that another kind of mapping replaces", *sent({}), group="Handlers")
+async def a_replaced_session(request: Request) -> dict[str, Any]:
+    request.scope["session"] = {"session_id": request.session["session_id"], "user": "eve"}
+    return {"replaced": True}
+
+
+@shape("a session that no cookie can hold", *sent({}), group="Handlers")
+async def a_session_that_no_cookie_can_hold(request: Request) -> dict[str, Any]:
+    request.session["thing"] = object()
+    return {"kept": True}
 
 
 @shape("a session written before a failure", *sent({}), group="Handlers")

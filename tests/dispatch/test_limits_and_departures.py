@@ -1,25 +1,22 @@
 """Time, size and departure: what ends a call, and that its handler still ran exactly once."""
 
 import asyncio
-import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
+from loopback import call, seeded, served, until
 from pydantic import BaseModel
 
 from gym_mcp_manifest import expose
 
 ON = {"expose_tools_over_mcp": True}
-KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
 class Named(BaseModel):
@@ -156,39 +153,7 @@ def test_an_endless_stream_ends_at_the_limit_and_its_generator_is_told(app: Fast
     door = open_door(app, limited(result_bytes=100))
     answer = door.call("endless", {}, door.seed())
     assert answer["content"][0]["text"].startswith("line\nline\n")
-    deadline = time.monotonic() + 10
-    while app.state.left != ["endless"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert app.state.left == ["endless"]
-
-
-@contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """The app behind a real server: only that has clients which leave."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 20
-        while not server.started and time.monotonic() < deadline:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        listener.close()
-
-
-def call(base: str, name: str, headers: dict[str, str], timeout: float = 30) -> httpx.Response:
-    params = {"name": name, "arguments": {}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return httpx.post(f"{base}/mcp", json=message, headers={**KINDS, **headers}, timeout=timeout)
-
-
-def seeded(base: str) -> dict[str, str]:
-    return dict(httpx.post(f"{base}/seed_session", json={}, timeout=30).json()["mcp"]["headers"])
+    assert until(lambda: app.state.left == ["endless"])
 
 
 @pytest.mark.parametrize("mode", ["direct", "route", "app"])
@@ -200,11 +165,32 @@ def test_a_handler_learns_that_the_client_has_left_as_over_http(app: FastAPI, mo
             call(base, "watch", session, timeout=0.3)
         with pytest.raises(httpx.TimeoutException):
             httpx.post(f"{base}/watch", timeout=0.3)
-        deadline = time.monotonic() + 20
-        while len(app.state.left) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: len(app.state.left) == 2)
     assert app.state.left == ["watch", "watch"]
     assert app.state.ran == ["watch", "watch"]
+
+
+class Silent:
+    """Middleware that ends requests without an answer."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope.get("path") != "/quick":
+            await self._app(scope, receive, send)
+
+
+def test_an_app_that_does_not_answer_is_told_as_the_server_tells_it(app: FastAPI) -> None:
+    app.add_middleware(Silent)
+    expose(app, name="unit", manifest={"version": 1, "dispatch": "app"}, instance=ON)
+    with served(app) as base:
+        result = call(base, "quick", seeded(base)).json()["result"]
+        answer = httpx.post(f"{base}/quick", timeout=30)
+    assert (answer.status_code, answer.text) == (500, "Internal Server Error")
+    assert result["isError"]
+    assert result["content"][0]["text"] == f"HTTP 500 from POST /quick: {answer.text}"
+    assert app.state.ran == []
 
 
 def test_calls_run_side_by_side_sync_and_async(make_app: Any) -> None:

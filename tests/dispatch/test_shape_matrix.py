@@ -127,7 +127,7 @@ def out_of_mcp(manifest: Mapping[str, Any]) -> bool:
 
 GUARDED = (
     *("on_the_decorator", "on_the_router", "on_the_include", "on_an_outer_include", "on_the_app"),
-    *("on_an_outer_router", "on_the_router_with_scopes"),
+    *("on_an_outer_router", "on_the_router_with_scopes", "guarded_by_an_override"),
 )
 KEYED = ("a_key_in_a_header", "a_key_in_the_query", "a_key_in_a_cookie", "a_bearer", "basic", "scopes")
 

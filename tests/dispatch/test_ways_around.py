@@ -105,6 +105,26 @@ def test_no_path_value_reaches_an_app_that_is_mounted_for_a_host(open_local: Any
 
 
 @pytest.mark.parametrize("mode", ["route", "app"])
+def test_a_value_that_leads_elsewhere_is_the_404_in_the_words_of_the_app(open_local: Any, mode: str) -> None:
+    app = FastAPI()
+
+    @app.exception_handler(404)
+    async def lost(request: Request, error: Exception) -> Response:
+        return PlainTextResponse(f"lost at {request.url.path}", 404)
+
+    app.get("/items/special")(lambda: "other route")
+
+    @app.get("/items/{item}")
+    async def item(item: str) -> str:
+        return item
+
+    door = open_local(app, with_mode(mode, tools={"GET /items/{item}": {"name": "item"}}))
+    for value in ("special", "a/b", ""):
+        answer = door.call("item", {"item": value})
+        assert answer["content"][0]["text"] == f"HTTP 404 from GET /item: lost at /items/{value}"
+
+
+@pytest.mark.parametrize("mode", ["route", "app"])
 def test_a_part_of_the_path_that_only_a_dependency_reads_is_an_argument(open_local: Any, mode: str) -> None:
     def tenant(request: Request) -> str:
         return str(request.path_params["tenant"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import os
@@ -10,9 +11,11 @@ import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from gym_mcp_manifest.cli.target import Loaded, load_target, switched_on
 from gym_mcp_manifest.errors import ManifestError
@@ -64,9 +67,8 @@ def run_serve(options: ServeOptions, host: str, port: int, workers: int, log_lev
     print(f"{plan.server_name}: {door}", file=sys.stderr, flush=True)
     _log_to_stderr(log_level)
     if workers > 1:
-        listener.close()
         os.environ[_OPTIONS_VARIABLE] = json.dumps({**asdict(options), "log_level": log_level})
-        return _run_workers(host, port, workers, log_level)
+        return _run_workers(listener, workers, log_level)
     server = uvicorn.Server(uvicorn.Config(exposed_app(loaded), log_level=log_level))
     try:
         server.run(sockets=[listener])
@@ -87,19 +89,21 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _run_workers(host: str, port: int, workers: int, log_level: str) -> int:
+def _run_workers(listener: socket.socket, workers: int, log_level: str) -> int:
     """Run worker processes until a signal ends them; 1 where they did not start.
 
-    Uvicorn's supervisor keeps to itself which signal came, hence the second ear.
+    `uvicorn.run` would open a socket of its own, whose answers are late (see `_listen`). Its supervisor keeps to
+    itself which signal came, hence the second ear.
     """
+    config = uvicorn.Config(f"{__name__}:worker_app", factory=True, workers=workers, log_level=log_level)
+    known = inspect.signature(Multiprocess).parameters
+    target: dict[str, Any] = {"target": uvicorn.Server(config).run} if "target" in known else {}
     ear, mouth = socket.socketpair()
     mouth.setblocking(False)
     ear.setblocking(False)
     signal.set_wakeup_fd(mouth.fileno())
     try:
-        uvicorn.run(
-            f"{__name__}:worker_app", factory=True, host=host, port=port, workers=workers, log_level=log_level
-        )
+        Multiprocess(config, sockets=[listener], **target).run()
         heard = ear.recv(64)
     except BlockingIOError:
         return 1

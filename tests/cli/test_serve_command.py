@@ -75,6 +75,33 @@ def test_several_workers_know_each_others_sessions_by_token(start: Start) -> Non
     assert "Traceback" not in served.log
 
 
+#: Tells of each connection of the process whether it sends small packets at once.
+PROMPT = """
+
+@app.post("/prompt")
+def prompt() -> list[bool]:
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as line:
+            if line.family == socket.AF_INET and line.getpeername():
+                found.append(bool(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+    return found
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="sockets are looked up in /proc")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_answer_waits_for_the_next_packet(start: Start, server: Path, workers: str) -> None:
+    text = (server / "app.py").read_text(encoding="utf-8")
+    (server / "app.py").write_text(f"import contextlib, os, socket\n{text}{PROMPT}", encoding="utf-8")
+    served = start("serve", server, "--expose", "--port", "0", "--workers", workers)
+    url = served.wait_for(r"(http://\S+?:\d+)/mcp")[1]
+    served.wait_for("startup complete")
+    found = httpx.post(f"{url}/prompt", timeout=30).json()
+    assert found
+    assert all(found)
+
+
 @pytest.mark.skipif(
     not hasattr(uvicorn.config, "STARTUP_FAILURE"), reason="this uvicorn starts them again for ever"
 )

@@ -7,16 +7,16 @@ decorator, a router, an include or the app add are as binding as those of the si
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
+from typing import Any
 
 from fastapi import params
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, RouteContext
-from pydantic import BaseModel, RootModel
 
-__all__ = ["is_dict_body", "is_model_body", "refusals_for"]
+from gym_mcp_manifest.routes.annotations import is_dict, is_union, is_unresolved, plain_model
+
+__all__ = ["refusals_for"]
 
 
 def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
@@ -29,18 +29,6 @@ def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
         *_body_reasons(context.dependant),
     ]
     return tuple(dict.fromkeys(reasons))
-
-
-def is_model_body(annotation: Any) -> bool:
-    """Whether the annotation is a pydantic model whose JSON form is an object."""
-    return (
-        inspect.isclass(annotation) and issubclass(annotation, BaseModel) and not issubclass(annotation, RootModel)
-    )
-
-
-def is_dict_body(annotation: Any) -> bool:
-    """Whether the annotation is `dict` with text keys."""
-    return annotation is dict or (get_origin(annotation) is dict and get_args(annotation)[0] is str)
 
 
 def _route_reasons(context: RouteContext, method: str) -> Iterator[str]:
@@ -85,7 +73,7 @@ def _parameter_reasons(dependant: Dependant) -> Iterator[str]:
         for field in fields:
             if field.name in variadic:
                 continue
-            if _is_unresolved(field.field_info.annotation):
+            if is_unresolved(field.field_info.annotation):
                 # FastAPI takes what it cannot resolve for a query parameter.
                 yield f"the annotation of `{field.name}` cannot be resolved"
             else:
@@ -112,23 +100,17 @@ def _body_reasons(dependant: Dependant) -> Iterator[str]:
         info, annotation = field.field_info, field.field_info.annotation
         if isinstance(info, params.Form):
             yield f"`{field.name}` is form data or a file, not a JSON body"
-        elif _is_unresolved(annotation):
+        elif is_unresolved(annotation):
             yield f"the annotation of `{field.name}` cannot be resolved"
         elif getattr(info, "embed", None):
             yield f"the body `{field.name}` is embedded (`Body(embed=True)`)"
-        elif get_origin(annotation) in (Union, types.UnionType):
+        elif is_union(annotation):
             yield f"the body `{field.name}` is a union or optional"
-        elif is_model_body(annotation):
+        elif plain_model(annotation) is not None:
             if not info.is_required():
                 yield f"the body `{field.name}` is optional (it has a default)"
-        elif not is_dict_body(annotation):
+        elif not is_dict(annotation):
             yield f"the body `{field.name}` is neither a pydantic model nor a `dict` of text keys"
-
-
-def _is_unresolved(annotation: Any) -> bool:
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return isinstance(annotation, (str, ForwardRef))
 
 
 def _name(call: Any) -> str:

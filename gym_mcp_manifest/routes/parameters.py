@@ -5,26 +5,32 @@ What decides is the effective route's dependant, sub-dependencies included, as F
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args
 
 from fastapi import params
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import RouteContext
 from fastapi.security.api_key import APIKeyBase
 from fastapi.security.base import SecurityBase
-from pydantic import AliasChoices, AliasPath, BaseModel, Json, RootModel, TypeAdapter
+from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
-from starlette.datastructures import UploadFile
-from typing_extensions import is_typeddict
 
 from gym_mcp_manifest.instance.headers import OWN_HEADERS
-from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
+from gym_mcp_manifest.manifest.schemas import without_idle_definitions
+from gym_mcp_manifest.routes.annotations import (
+    is_json,
+    is_object,
+    is_union,
+    is_unresolved,
+    is_upload,
+    plain_model,
+    without_none,
+)
 from gym_mcp_manifest.routes.overrides import effective_dependant
+from gym_mcp_manifest.routes.schema import derive_schema
+from gym_mcp_manifest.routes.wirenames import alias_names, names_of_fields, nested_fields, spellings_of
 
 __all__ = [
     "NO_PARAMETERS",
@@ -105,15 +111,21 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         for own in bodies:
             models = _form_models(own) if shape == "form" else ()
             named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
-    uploads = [parameter for parameter, own in named if _is_upload(own)]
+    uploads = [parameter for parameter, own in named if is_upload(own)]
     named = [(parameter, own) for parameter, own in named if parameter not in uploads]
     named += _undeclared_path(context, named)
     kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
-    schema, problem = _schema(parameters, bodies if shape == "spread" else [], shape)
-    body = bodies[0].field_info.annotation if shape == "spread" and bodies else None
-    groups = [*_names_of_fields(body), *((p.name, *p.spellings) for p, _ in parameters)]
+    spread = bodies[0] if shape == "spread" and bodies else None
+    schema, problem = derive_schema(
+        {parameter.name: own for parameter, own in parameters},
+        [parameter.name for parameter, _ in parameters if parameter.required],
+        spread,
+        spreads=shape == "spread",
+    )
+    body = spread.field_info.annotation if spread else None
+    groups = [*names_of_fields(body), *((p.name, *p.spellings) for p, _ in parameters)]
     return Parameters(
         named=tuple(parameter for parameter, _ in parameters),
         body=shape,
@@ -122,10 +134,10 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         form_takes_more=shape == "form" and any(map(_form_models, bodies)),
         schema=schema,
         problem=problem,
-        clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), _names_of_fields(body)))),
+        clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), names_of_fields(body)))),
         unsupported=tuple(_unsupported(dependant, uploads)),
         spellings={name: names for names in groups for name in names},
-        nested=frozenset(_nested_fields(body)),
+        nested=frozenset(nested_fields(body)),
     )
 
 
@@ -185,69 +197,22 @@ def _body_shape(dependant: Dependant, bodies: list[Any], method: str) -> BodySha
         return "form"
     if len(bodies) > 1 or getattr(first, "embed", None):
         return "keys"
-    return "spread" if _is_object(first.annotation) else "whole"
-
-
-def _is_object(annotation: Any) -> bool:
-    annotation = _without_none(annotation)
-    plain_dict = annotation is dict or (get_origin(annotation) is dict and get_args(annotation)[0] is str)
-    return plain_dict or _plain_model(annotation) is not None or bool(_plain_fields(annotation))
-
-
-def _plain_fields(annotation: Any) -> tuple[str, ...]:
-    """The names of the fields of a dataclass or a TypedDict; none of anything else."""
-    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return tuple(own.name for own in dataclasses.fields(annotation))
-    return tuple(annotation.__annotations__) if is_typeddict(annotation) else ()
-
-
-def _fields_by_alias(annotation: Any) -> Mapping[str, Any]:
-    """The fields of a model or of pydantic's own kind of dataclass, which may have aliases."""
-    model = _plain_model(annotation)
-    if model is not None:
-        return model.model_fields
-    annotation = _without_none(annotation)
-    held = getattr(annotation, "__pydantic_fields__", None) if isinstance(annotation, type) else None
-    return held if isinstance(held, dict) else {}
-
-
-def _config_of(annotation: Any) -> Mapping[str, Any]:
-    annotation = _without_none(annotation)
-    return getattr(annotation, "model_config", None) or getattr(annotation, "__pydantic_config__", None) or {}
-
-
-def _plain_model(annotation: Any) -> type[BaseModel] | None:
-    annotation = _without_none(annotation)
-    if (
-        isinstance(annotation, type)
-        and issubclass(annotation, BaseModel)
-        and not issubclass(annotation, RootModel)
-    ):
-        return annotation
-    return None
-
-
-def _without_none(annotation: Any) -> Any:
-    if get_origin(annotation) in (Union, types.UnionType):
-        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-        if len(kinds) == 1:
-            return _without_none(kinds[0])
-    return _without_none(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+    return "spread" if is_object(first.annotation) else "whole"
 
 
 def _param_model(own: Any) -> type[BaseModel] | None:
     """The model that spreads over the parameters of a kind, as in `Annotated[Filters, Query()]`."""
-    return None if _is_json(own.field_info) else _plain_model(own.field_info.annotation)
+    return None if is_json(own.field_info) else plain_model(own.field_info.annotation)
 
 
 def _form_models(own: Any) -> tuple[type[BaseModel], ...]:
     """The models whose fields are the form's: one, or the choices of a union."""
     info = own.field_info
-    if not isinstance(info, params.Form) or info.embed or _is_json(info):
+    if not isinstance(info, params.Form) or info.embed or is_json(info):
         return ()
-    annotation = _without_none(info.annotation)
-    union = get_origin(annotation) in (Union, types.UnionType)
-    models = [_plain_model(kind) for kind in (get_args(annotation) if union else (annotation,))]
+    annotation = without_none(info.annotation)
+    union = is_union(annotation)
+    models = [plain_model(kind) for kind in (get_args(annotation) if union else (annotation,))]
     kept = tuple(model for model in models if model is not None)
     return kept if union or len(kept) == len(models) else ()
 
@@ -264,51 +229,17 @@ def _spread_model(
 ) -> Iterator[tuple[Parameter, Any]]:
     dashes = place == "header" and getattr(own.field_info, "convert_underscores", True)
     for name, info in model.model_fields.items():
-        first, *others = _spellings(name, info, model.model_config)
+        first, *others = spellings_of(name, info, model.model_config)
         wire = first.replace("_", "-") if dashes and first == name else first
         required = whole_required and info.is_required()
-        yield Parameter(wire, place, required, tuple(others), as_json=_is_json(info)), info
+        yield Parameter(wire, place, required, tuple(others), as_json=is_json(info)), info
 
 
 def _parameter(own: Any, place: Place) -> Parameter:
     info = own.field_info
     alias = info.validation_alias if isinstance(info.validation_alias, (str, AliasChoices)) else None
-    names = list(_alias_names(alias or info.alias)) or [own.name]
-    return Parameter(names[0], place, info.is_required(), tuple(names[1:]), as_json=_is_json(info))
-
-
-def _is_json(info: Any) -> bool:
-    return any(type(mark) is Json or mark is Json for mark in info.metadata)
-
-
-def _names_of_fields(annotation: Any) -> list[tuple[str, ...]]:
-    """The names of each of a body's fields on the wire."""
-    fields, config = _fields_by_alias(annotation), _config_of(annotation)
-    if fields:
-        return [tuple(_spellings(name, info, config)) for name, info in fields.items()]
-    return [(name,) for name in _plain_fields(_without_none(annotation))]
-
-
-def _nested_fields(annotation: Any) -> Iterator[str]:
-    """All names of the fields that an alias path takes from inside of others."""
-    for name, info in _fields_by_alias(annotation).items():
-        alias = info.validation_alias
-        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        if any(isinstance(choice, AliasPath) for choice in choices):
-            yield from _spellings(name, info, _config_of(annotation))
-
-
-def _spellings(name: str, info: Any, config: Mapping[str, Any]) -> list[str]:
-    by_name = any(config.get(key) for key in ("populate_by_name", "validate_by_name"))
-    if config.get("validate_by_alias") is False:
-        return [name]
-    alias = list(_alias_names(info.validation_alias or info.alias))
-    return list(dict.fromkeys([*alias, *([name] if by_name or not alias else [])]))
-
-
-def _alias_names(alias: Any) -> Iterator[str]:
-    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    yield from (choice for choice in choices if isinstance(choice, str))
+    names = list(alias_names(alias or info.alias)) or [own.name]
+    return Parameter(names[0], place, info.is_required(), tuple(names[1:]), as_json=is_json(info))
 
 
 def _first_of_each(named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
@@ -333,19 +264,6 @@ def _the(where: str) -> str:
     return where if where.startswith("the ") else f"the {where}"
 
 
-def _is_upload(own: Any) -> bool:
-    info = getattr(own, "field_info", own)
-    return isinstance(info, params.File) or any(
-        isinstance(kind, type) and issubclass(kind, UploadFile) for kind in _kinds_within(info.annotation)
-    )
-
-
-def _kinds_within(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    for inner in get_args(annotation):
-        yield from _kinds_within(inner)
-
-
 def _unsupported(dependant: Dependant, uploads: Iterable[Parameter]) -> Iterator[str]:
     for parameter in uploads:
         # One that may be left out is just no argument.
@@ -353,7 +271,7 @@ def _unsupported(dependant: Dependant, uploads: Iterable[Parameter]) -> Iterator
             yield f"`{parameter.name}` is an uploaded file, which no argument can carry"
     # FastAPI takes what it cannot resolve for a query parameter.
     for own in _fields(dependant, "query_params"):
-        if isinstance(_without_none(own.field_info.annotation), (str, ForwardRef)):
+        if is_unresolved(own.field_info.annotation):
             yield f"the annotation of `{own.name}` cannot be resolved"
 
 
@@ -366,50 +284,3 @@ def _read_by_schemes(dependant: Dependant) -> Iterator[tuple[str, str]]:
         yield "header", "authorization"
     for inner in dependant.dependencies:
         yield from _read_by_schemes(inner)
-
-
-def _schema(
-    parameters: list[tuple[Parameter, Any]], bodies: list[Any], shape: BodyShape
-) -> tuple[Mapping[str, Any] | None, str | None]:
-    """One object schema over all arguments, definitions shared."""
-    inputs: list[tuple[Any, Any, TypeAdapter[Any]]] = []
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about aliases, which are read here and not there
-            for parameter, own in parameters:
-                inputs.append((parameter.name, "validation", _adapter(getattr(own, "field_info", own))))
-            if bodies:
-                inputs.append((None, "validation", TypeAdapter(_without_none(bodies[0].field_info.annotation))))
-            made, rest = TypeAdapter.json_schemas(inputs, ref_template="#/$defs/{model}")
-    except Exception as error:  # a model may make its schema by code of its own
-        source = (
-            getattr(_without_none(bodies[0].field_info.annotation), "__name__", "the body") if bodies else "it"
-        )
-        return None, f"no JSON Schema can be derived from {source}: {(str(error).splitlines() or [''])[0]}"
-    definitions = rest.get("$defs", {})
-    base = (
-        _root(made[None, "validation"], definitions) if bodies else (dict(PERMISSIVE) if shape == "spread" else {})
-    )
-    properties = {p.name: made[p.name, "validation"] for p, _ in parameters}
-    required = [p.name for p, _ in parameters if p.required]
-    # A body that may be left out requires nothing of the arguments that would be in it.
-    demanded = not bodies or bodies[0].field_info.is_required()
-    if demanded:
-        required += base.get("required", [])
-    schema = {key: value for key, value in base.items() if key != "required"}
-    if properties or shape != "spread":
-        schema["properties"] = {**properties, **base.get("properties", {})}
-    if required:
-        schema["required"] = list(dict.fromkeys(required))
-    whole = {"type": "object", **schema, **({"$defs": definitions} if definitions else {})}
-    return without_idle_definitions(whole), None
-
-
-def _root(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    name = schema.get("$ref", "").removeprefix("#/$defs/")
-    return dict(definitions.get(name, schema))
-
-
-def _adapter(info: Any) -> TypeAdapter[Any]:
-    marked: Any = Annotated[(info.annotation, info)]
-    return TypeAdapter(marked)

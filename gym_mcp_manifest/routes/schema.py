@@ -1,16 +1,68 @@
-"""Schemas of replies, by the response model through which FastAPI sends them."""
+"""Schemas: of all arguments of a route together, and of its replies by the response model that sends them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
 
 from fastapi.routing import RouteContext
 from pydantic import TypeAdapter
 
-__all__ = ["derive_output_schema"]
+from gym_mcp_manifest.manifest.schemas import PERMISSIVE, without_idle_definitions
+from gym_mcp_manifest.routes.annotations import without_none
+
+__all__ = ["derive_output_schema", "derive_schema"]
 
 _THINNING = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
+
+
+def derive_schema(
+    fields: Mapping[str, Any], required: Iterable[str], body: Any, *, spreads: bool
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    """One object schema over all arguments, definitions shared; else None, and why there is none.
+
+    `fields` are those of the parameters by argument. Where the body `spreads`, its fields are arguments too; one
+    that no signature tells (`body` is None) takes any.
+    """
+    inputs: list[tuple[Any, Any, TypeAdapter[Any]]] = []
+    annotation: Any = without_none(body.field_info.annotation) if body is not None else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about aliases, which are read here and not there
+            inputs += [
+                (name, "validation", _adapter(getattr(own, "field_info", own))) for name, own in fields.items()
+            ]
+            if body is not None:
+                inputs.append((None, "validation", TypeAdapter(annotation)))
+            made, rest = TypeAdapter.json_schemas(inputs, ref_template="#/$defs/{model}")
+    except Exception as error:  # a model may make its schema by code of its own
+        source = getattr(annotation, "__name__", "the body") if body is not None else "it"
+        return None, f"no JSON Schema can be derived from {source}: {(str(error).splitlines() or [''])[0]}"
+    definitions = rest.get("$defs", {})
+    untold = dict(PERMISSIVE) if spreads else {}
+    base = _root(made[None, "validation"], definitions) if body is not None else untold
+    properties = {name: made[name, "validation"] for name in fields}
+    # A body that may be left out requires nothing of the arguments that would be in it.
+    demanded = body is None or body.field_info.is_required()
+    demands = dict.fromkeys([*required, *(base.get("required", ()) if demanded else ())])
+    schema = {key: value for key, value in base.items() if key != "required"}
+    if properties or not spreads:
+        schema["properties"] = {**properties, **base.get("properties", {})}
+    if demands:
+        schema["required"] = list(demands)
+    whole = {"type": "object", **schema, **({"$defs": definitions} if definitions else {})}
+    return without_idle_definitions(whole), None
+
+
+def _root(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    name = schema.get("$ref", "").removeprefix("#/$defs/")
+    return dict(definitions.get(name, schema))
+
+
+def _adapter(info: Any) -> TypeAdapter[Any]:
+    marked: Any = Annotated[(info.annotation, info)]
+    return TypeAdapter(marked)
 
 
 def derive_output_schema(context: RouteContext) -> Mapping[str, Any] | None:

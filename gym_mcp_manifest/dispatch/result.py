@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from email.message import Message as HeaderMessage
+from functools import lru_cache
 from typing import Any
 
 from gym_mcp_manifest.jsontext import compact, is_json_type, is_utf8, parsed
@@ -212,6 +213,7 @@ def _is_shallow(value: Any) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)  # an app has few, and answers with them call after call
 def _media_type(content_type: str | None) -> tuple[str, str | None]:
     if not content_type:
         return "application/octet-stream", None

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,6 +16,8 @@ from pydantic import BaseModel
 from gym_mcp_manifest import expose
 
 ON = {"expose_tools_over_mcp": True}
+#: Of AnyIO's pool, in which FastAPI runs sync handlers.
+THREADS = 40
 
 
 class Named(BaseModel):
@@ -193,37 +194,35 @@ def test_an_app_that_does_not_answer_is_told_as_the_server_tells_it(app: FastAPI
     assert app.state.ran == []
 
 
-def test_calls_run_side_by_side_sync_and_async(make_app: Any) -> None:
+@pytest.mark.parametrize("mode", ["direct", "route", "app"])
+def test_fifty_calls_run_side_by_side_sync_and_async(make_app: Any, mode: str) -> None:
+    """Each handler stays until as many are inside as can be: all fifty, or one for each thread of the pool."""
     app = make_app()
-    together = {"async": 0, "sync": 0, "most async": 0, "most sync": 0}
-    lock = threading.Lock()
-
-    def enter(kind: str) -> None:
-        with lock:
-            together[kind] += 1
-            together[f"most {kind}"] = max(together[kind], together[f"most {kind}"])
-
-    def leave(kind: str) -> None:
-        with lock:
-            together[kind] -= 1
+    inside = {"wait_async": 0, "wait_sync": 0}
+    all_async, all_sync, lock = asyncio.Event(), threading.Event(), threading.Lock()
 
     @app.post("/wait_async")
-    async def wait_async() -> None:
-        enter("async")
-        await asyncio.sleep(1)
-        leave("async")
+    async def wait_async() -> str:
+        inside["wait_async"] += 1
+        if inside["wait_async"] == 50:
+            all_async.set()
+        await asyncio.wait_for(all_async.wait(), 60)
+        return "together"
 
     @app.post("/wait_sync")
-    def wait_sync() -> None:
-        enter("sync")
-        time.sleep(1)
-        leave("sync")
+    def wait_sync() -> str:
+        with lock:
+            inside["wait_sync"] += 1
+            if inside["wait_sync"] == THREADS:
+                all_sync.set()
+        return "together" if all_sync.wait(60) else "alone"
 
-    expose(app, name="unit", manifest={"version": 1}, instance=ON)
+    expose(app, name="unit", manifest={"version": 1, "dispatch": mode}, instance=ON)
     with served(app) as base, ThreadPoolExecutor(50) as pool:
         session = seeded(base)
         for name in ("wait_async", "wait_sync"):
-            answers = list(pool.map(lambda _, name=name: call(base, name, session).json(), range(50)))
-            assert not any(answer["result"]["isError"] for answer in answers)
-    assert together["most async"] > 40
-    assert together["most sync"] >= 30, "as many as the thread pool has threads for"
+            answers = list(
+                pool.map(lambda _, name=name: call(base, name, session, 120).json()["result"], range(50))
+            )
+            assert {answer["content"][0]["text"] for answer in answers} == {"together"}
+            assert inside[name] == 50

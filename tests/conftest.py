@@ -121,7 +121,7 @@ class Door:
         return str(block["text"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_app() -> MakeApp:
     """Builds an app: `make_app(sessions=True, protocol=True, **fastapi_settings)`."""
     return build_app

@@ -20,16 +20,19 @@ import typer
 from gym_mcp_manifest.cli.call import running
 from gym_mcp_manifest.cli.plan import PlanTarget, print_notes
 from gym_mcp_manifest.cli.serve import exposed_app
+from gym_mcp_manifest.cli.target import Loaded
 from gym_mcp_manifest.diagnostics import nearest
 from gym_mcp_manifest.errors import ExposureRefused, ManifestError
 from gym_mcp_manifest.install import plan_exposure
 from gym_mcp_manifest.parity.cases import read_cases
+from gym_mcp_manifest.parity.document import Documents, documents_of
 from gym_mcp_manifest.parity.doors import Doors, Read
 from gym_mcp_manifest.parity.run import Inputs, ToolReport, compared
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
 from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.parity import parity_json, print_difference, print_tool, print_total
 from gym_mcp_manifest.routes.harvest import harvest_routes
+from gym_mcp_manifest.routes.middleware import session_cookie
 
 __all__ = ["ParityOptions", "header_of", "read_of", "run_parity"]
 
@@ -89,6 +92,8 @@ def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple
     recorded = read_cases(options.cases, {t.name: t for t in plan.tools}, options.seed) if options.cases else []
     inputs = Inputs(recorded, options.examples, options.random_seed, options.seed)
     skipped = _skipped(plan, tools, options.destructive)
+    documents = documents_of(loaded.app)
+    _tell_of_undocumented(tools, documents)
     width = max(len(tool.name) for tool in tools)
 
     async def compare(base: str, progress: _Progress) -> list[ToolReport]:
@@ -100,6 +105,8 @@ def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple
                 http,
                 plan,
                 routes,
+                documents,
+                kept_back=_kept_back(loaded),
                 after=options.after,
                 headers=[(name, value.get_secret_value()) for name, value in loaded.instance.headers.fixed],
                 forwarded=options.headers,
@@ -144,6 +151,23 @@ def _skipped(plan: ExposurePlan, tools: Sequence[Tool], destructive: bool) -> di
     if not plan.uses_tokens:
         print("gym-mcp: there are no sessions, so every call meets what those before it left", file=sys.stderr)
     return {} if destructive else dict.fromkeys(harmful, "destructive by its annotations")
+
+
+def _tell_of_undocumented(tools: Sequence[Tool], documents: Documents) -> None:
+    """Tell of the tools whose plain requests nothing but the tools themselves can tell how to make."""
+    left = [tool.name for tool in tools if (tool.method, tool.route) not in documents]
+    if left:
+        print(
+            f"gym-mcp: not in the app's OpenAPI schema, so asked by the tools' own word alone: {', '.join(left)}",
+            file=sys.stderr,
+        )
+
+
+def _kept_back(loaded: Loaded) -> frozenset[tuple[str, str]]:
+    """What the instance and the session decide, and no argument of a client."""
+    cookie = session_cookie(loaded.app)
+    names = [("header", name) for name in loaded.instance.headers.names]
+    return frozenset([*names, *([("cookie", cookie[0])] if cookie else [])])
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
+from ssl import SSLContext
 from typing import Any
 
 import httpx2
@@ -35,11 +37,19 @@ class _Client:
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+@cache
+def _trust(trust_env: bool) -> SSLContext:
+    """Whom clients trust; it takes longer to read than a call to this machine takes, so it is read once."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
+
+
 @asynccontextmanager
 async def open_client(url: str, headers: dict[str, str], *, trust_env: bool) -> AsyncIterator[_Client]:
     """Connect and settle the revision."""
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, follow_redirects=True, trust_env=trust_env) as http,
+        httpx2.AsyncClient(
+            headers=headers, timeout=_TIMEOUT, follow_redirects=True, trust_env=trust_env, verify=_trust(trust_env)
+        ) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield _Client(client)

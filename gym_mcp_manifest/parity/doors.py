@@ -16,6 +16,7 @@ from gym_mcp_manifest.endpoint.client import connect
 from gym_mcp_manifest.errors import ManifestError
 from gym_mcp_manifest.parity.cases import Case
 from gym_mcp_manifest.parity.compare import Told, page_told, told_by_http, told_by_mcp
+from gym_mcp_manifest.parity.document import Document, Documents, KeptBack, asked_schema, layout_of
 from gym_mcp_manifest.parity.witness import NoRequest, question_of
 from gym_mcp_manifest.plan.records import ExposurePlan, Tool
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
@@ -54,7 +55,8 @@ class Doors:
     """Sends cases to the server at `base`, which runs the app of the plan.
 
     `headers` are those that the instance gives the requests of calls, `forwarded` those that clients send through
-    both doors; `seconds` bound every answer.
+    both doors; `seconds` bound every answer. `documents` tell how plain requests are made, by the routes of the
+    tools, and `kept_back` which parameters no argument of a client decides.
     """
 
     def __init__(
@@ -63,7 +65,9 @@ class Doors:
         http: httpx.AsyncClient,
         plan: ExposurePlan,
         routes: tuple[HarvestedRoute, ...],
+        documents: Documents,
         *,
+        kept_back: KeptBack = frozenset(),
         after: Read | None = None,
         headers: Iterable[tuple[str, str]] = (),
         forwarded: Iterable[tuple[str, str]] = (),
@@ -73,12 +77,21 @@ class Doors:
         self._http = http
         self._plan = plan
         self._routes = routes
+        self._documents = documents
+        self._kept_back = kept_back
         self._after = after
         self._headers = tuple(headers)
         self._forwarded = tuple(forwarded)
         self._seconds = min(seconds, plan.language.limits.call_timeout or seconds)
         self._closes = plan.uses_tokens and serving_route(routes, "POST", "/close_session") is not None
         self._listed: dict[str, frozenset[str]] = {}
+
+    def asked_schema(self, tool: Tool) -> Mapping[str, Any]:
+        """The schema of what may be asked of the tool's route."""
+        return asked_schema(tool, self._document(tool), self._kept_back)
+
+    def _document(self, tool: Tool) -> Document | None:
+        return self._documents.get((tool.method, tool.route))
 
     async def listed(self, case: Case) -> frozenset[str]:
         """The tools that the case's session may call."""
@@ -117,7 +130,8 @@ class Doors:
 
     async def _asked(self, case: Case, tool: Tool, session: _Session) -> Told:
         try:
-            question = question_of(tool, case.arguments)
+            layout = layout_of(tool, self._document(tool), self._kept_back)
+            question = question_of(tool, case.arguments, layout)
         except NoRequest:
             return _REFUSED
         serving = serving_route(self._routes, question.method, question.path) if question.values else None

@@ -33,11 +33,11 @@ class Inputs:
     random_seed: int = 0
     seed: Any = None
 
-    def of(self, tool: Tool) -> Iterable[Case]:
-        """The cases of one tool, the recorded ones first."""
+    def of(self, tool: Tool, schema: Mapping[str, Any]) -> Iterable[Case]:
+        """The cases of one tool, the recorded ones first, and then those made from the schema."""
         yield from (case for case in self.recorded if case.tool == tool.name)
         random = Random(f"{self.random_seed}:{tool.name}")  # noqa: S311 - it has to be repeatable, not secret
-        for arguments in generated(tool.input_schema, self.examples, random):
+        for arguments in generated(schema, self.examples, random):
             yield Case(tool.name, arguments, self.seed)
 
 
@@ -83,7 +83,7 @@ async def compared(
         if tool.name in skipped:
             yield ToolReport(tool, "skipped", reason=skipped[tool.name])
         else:
-            yield await _Comparison(tool, doors, ignore).run(inputs.of(tool), tell)
+            yield await _Comparison(tool, doors, ignore).run(inputs.of(tool, doors.asked_schema(tool)), tell)
 
 
 class _Comparison:

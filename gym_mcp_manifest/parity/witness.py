@@ -1,6 +1,7 @@
 """The independent witness: the request that a plain HTTP client makes of a call's arguments.
 
-It goes by the tool's parameters alone and shares no code with the dispatcher, whose work it is to judge.
+It goes by the app's own OpenAPI document, as `document` reads it, and shares no code with the dispatcher and the
+mapping of parameters, whose work it is to judge.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
+from gym_mcp_manifest.parity.document import Layout, Spot
 from gym_mcp_manifest.plan.records import Tool
-from gym_mcp_manifest.routes.parameters import Parameter
 
 __all__ = ["NoRequest", "Question", "question_of"]
 
 _IN_PATH = re.compile(r"{(\w+)(?::\w+)?}")
 #: Characters that HTTP has no way to carry in the value of a header.
 _UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
+#: An argument's value, and where it stands.
+_Given = tuple[Any, Spot]
 
 
 class NoRequest(ValueError):
@@ -42,6 +45,7 @@ class Question:
     json: Any = None
     form: str | None = None
     has_json: bool = False
+    json_type: str = "application/json"
 
     def request(
         self, base: str, jar: Mapping[str, str], more: Iterable[tuple[bytes, bytes]] = ()
@@ -55,15 +59,14 @@ class Question:
         if self.form is not None:
             headers.append((b"content-type", b"application/x-www-form-urlencoded"))
             return httpx.Request(self.method, base + self.url, headers=headers, content=self.form)
-        if self.has_json and self.json is None:  # which httpx takes for no body at all
-            headers.append((b"content-type", b"application/json"))
-            return httpx.Request(self.method, base + self.url, headers=headers, content=b"null")
-        if self.has_json:
-            return httpx.Request(self.method, base + self.url, headers=headers, json=self.json)
-        return httpx.Request(self.method, base + self.url, headers=headers)
+        if not self.has_json:
+            return httpx.Request(self.method, base + self.url, headers=headers)
+        headers.append((b"content-type", self.json_type.encode("latin-1")))
+        content = _as_json(self.json).encode("utf-8")
+        return httpx.Request(self.method, base + self.url, headers=headers, content=content)
 
 
-def question_of(tool: Tool, arguments: Mapping[str, Any]) -> Question:
+def question_of(tool: Tool, arguments: Mapping[str, Any], layout: Layout) -> Question:
     """What a plain client sends for these arguments, the manifest's defaults and fixed values among them.
 
     Raises:
@@ -72,59 +75,49 @@ def question_of(tool: Tool, arguments: Mapping[str, Any]) -> Question:
     planned = tool.arguments
     if foreign := [name for name in arguments if name in planned.withheld]:
         raise NoRequest(f"{foreign[0]!r} is not for clients to send")
-    left = {**planned.defaults, **arguments, **planned.fixed}
-    given = [(parameter, name, left.pop(name)) for parameter, name in _spelled(tool) if name in left]
-    by_place: dict[str, list[tuple[Parameter, str, Any]]] = {}
-    for one in given:
-        by_place.setdefault(one[0].place, []).append(one)
-    values = _path_texts(tool, {parameter.name: value for parameter, _, value in by_place.get("path", ())})
+    given: dict[str, dict[str, _Given]] = {}
+    for name, value in {**planned.defaults, **arguments, **planned.fixed}.items():
+        spot = layout.spots.get(name) or _unnamed(layout, name)
+        given.setdefault(spot.place, {})[name] = value, spot
+    values = _path_texts(tool, {name: value for name, (value, _) in given.get("path", {}).items()})
     url = _filled(tool, {name: _escaped(text) for name, text in values.items()})
-    query = urlencode(list(_texts(by_place.get("query", ()))))
-    body, has_json, form = _body(tool, left, by_place)
+    query = urlencode(list(_texts(given.get("query", {}))))
+    body, has_json = _body(layout, {name: value for name, (value, _) in given.get("body", {}).items()})
     return Question(
         method=tool.method,
         path=_filled(tool, values),
         url=f"{url}?{query}" if query else url,
         values=values,
-        headers=tuple(_header(name, text) for name, text in _texts(by_place.get("header", ()))),
-        cookies=tuple(_cookie(name, text) for name, text in _texts(by_place.get("cookie", ()))),
+        headers=tuple(_header(name, text) for name, text in _texts(given.get("header", {}))),
+        cookies=tuple(_cookie(name, text) for name, text in _texts(given.get("cookie", {}))),
         json=body,
         has_json=has_json,
-        form=form,
+        json_type=layout.media_type,
+        form=urlencode(list(_texts(given.get("form", {})))) if layout.body == "form" else None,
     )
 
 
-def _spelled(tool: Tool) -> Iterator[tuple[Parameter, str]]:
-    for parameter in tool.parameters.named:
-        for name in (parameter.name, *parameter.spellings):
-            yield parameter, name
+def _unnamed(layout: Layout, name: str) -> Spot:
+    """The spot of an argument that nothing names: the body, where that takes it."""
+    if not layout.takes_more:
+        raise NoRequest(f"the route takes no {name!r}")
+    return Spot("form" if layout.body == "form" else "body")
 
 
-def _body(
-    tool: Tool, left: dict[str, Any], by_place: Mapping[str, list[tuple[Parameter, str, Any]]]
-) -> tuple[Any, bool, str | None]:
-    """The JSON body, whether there is one, and the form where the route reads one."""
-    shape, required = tool.parameters.body, tool.parameters.body_required
-    if shape == "spread":
-        return left, bool(left) or required, None
-    if shape == "form" and tool.parameters.form_takes_more:
-        more = [(Parameter(name, "form"), name, value) for name, value in left.items()]
-        return None, False, urlencode(list(_texts([*by_place.get("form", ()), *more])))
-    if left:
-        raise NoRequest(f"the route takes no {next(iter(left))!r}")
-    if shape == "form":
-        return None, False, urlencode(list(_texts(by_place.get("form", ()))))
-    own = {name: value for _, name, value in by_place.get("body", ())}
-    if shape == "keys":
-        return own, bool(own) or required, None
-    return next(iter(own.values()), None), bool(own), None
+def _body(layout: Layout, own: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The JSON body, and whether there is one."""
+    if layout.body == "object":
+        return own, bool(own) or layout.body_required
+    if len(own) > 1:
+        raise NoRequest(f"the route takes no {list(own)[1]!r} beside {next(iter(own))!r}")
+    return next(iter(own.values()), None), bool(own)
 
 
 def _path_texts(tool: Tool, values: Mapping[str, Any]) -> dict[str, str]:
     """The texts that stand in the path, by parameter."""
-    for parameter in tool.parameters.named:
-        if parameter.place == "path" and parameter.name not in values:
-            raise NoRequest(f"{parameter.name!r} is missing, which stands in the path")
+    for name in _IN_PATH.findall(tool.path):
+        if name not in values:
+            raise NoRequest(f"{name!r} is missing, which stands in the path")
     for name, value in values.items():
         if value is None or isinstance(value, (list, dict)):
             raise NoRequest(f"{name!r} stands in the path, which has no {type(value).__name__}")
@@ -140,10 +133,10 @@ def _escaped(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E")
 
 
-def _texts(given: Iterable[tuple[Parameter, str, Any]]) -> Iterator[tuple[str, str]]:
+def _texts(given: Mapping[str, _Given]) -> Iterator[tuple[str, str]]:
     """Names and texts as a query, a form or headers have them: a list is repeated, null is left out."""
-    for parameter, name, value in given:
-        if parameter.as_json and value is not None and not isinstance(value, str):
+    for name, (value, spot) in given.items():
+        if spot.as_json and value is not None and not isinstance(value, str):
             yield name, _as_json(value)
             continue
         for one in value if isinstance(value, list) else [value]:

@@ -75,8 +75,9 @@ def without_none(annotation: Any) -> Any:
 
 
 def is_json(info: Any) -> bool:
-    """Whether the field is JSON inside of a text (pydantic's `Json`)."""
-    return any(type(mark) is Json or mark is Json for mark in info.metadata)
+    """Whether the field is JSON inside of a text (pydantic's `Json`), or may be."""
+    marks = [*info.metadata, *_alternatives(info.annotation)]
+    return any(type(mark) is Json or mark is Json for mark in marks)
 
 
 def is_upload(own: Any) -> bool:
@@ -85,6 +86,15 @@ def is_upload(own: Any) -> bool:
     return isinstance(info, params.File) or any(
         isinstance(kind, type) and issubclass(kind, UploadFile) for kind in _kinds_within(info.annotation)
     )
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    """What a union is made of, and the marks on that."""
+    if is_union(annotation) or get_origin(annotation) is Annotated:
+        for inner in get_args(annotation):
+            yield from _alternatives(inner)
+    else:
+        yield annotation
 
 
 def _kinds_within(annotation: Any) -> Iterator[Any]:

@@ -14,6 +14,8 @@ import pytest
 from gym_mcp_manifest.dispatch import call as dispatching
 from gym_mcp_manifest.dispatch.result import Answer, CallResult
 from gym_mcp_manifest.plan.records import Tool
+from gym_mcp_manifest.routes import harvest
+from gym_mcp_manifest.routes.parameters import Parameters
 from gym_mcp_manifest.session.store import SessionStore
 
 Run = Callable[..., Any]
@@ -95,6 +97,80 @@ async def reply(kind: str) -> Response:
     kinds = {"": "image/png", "a": "text/html", "0": "application/zip"}
     return Response(b"\\x89PNG\\xff", 200 if kind in kinds else 404, media_type=kinds.get(kind, "audio/wav"))
 """,
+    "mapped": """
+from typing import Annotated
+from fastapi import Body, Cookie, Form, Header, Query
+from pydantic import BaseModel, Json
+
+
+class Item(BaseModel):
+    name: str = ""
+    size: int = 1
+
+
+@app.put("/all/{item}")
+async def everything(
+    item: str,
+    body: Item,
+    q: list[str] = Query([]),
+    x_lang: str = Header("none"),
+    mark: str = Cookie("none"),
+    where: Annotated[Json[list[int]], Query()] = "[]",
+) -> list:
+    return [item, body, q, x_lang, mark, where]
+
+
+@app.post("/whole")
+async def whole(sizes: Annotated[list[int] | None, Body()] = None) -> dict:
+    return {"sizes": sizes}
+
+
+@app.post("/two")
+async def two(item: Item, more: Annotated[int, Body()] = 0) -> dict:
+    return {"item": item, "more": more}
+
+
+@app.post("/form")
+async def form(name: Annotated[str, Form()] = "", size: Annotated[int, Form()] = 3) -> dict:
+    return {"name": name, "size": size}
+
+
+@app.post("/maybe")
+async def maybe(item: Item | None = None) -> dict:
+    return {"item": item}
+""",
+    "hidden": """
+from collections.abc import Callable
+from fastapi import Header
+from pydantic import BaseModel
+
+
+class Untold(BaseModel):
+    call: Callable[[], int]
+
+
+@app.post("/hidden", include_in_schema=False)
+async def hidden(body: dict, x_lang: str = Header("none")) -> list:
+    return [body, x_lang]
+
+
+@app.post("/untold")
+async def untold(body: dict, x_lang: str = Header("none")) -> Untold:
+    return Response(x_lang)
+
+
+@app.post("/quiet")
+async def quiet(request: Request, x_quiet: str = Header("", include_in_schema=False)) -> list:
+    return [await request.json(), x_quiet]
+
+
+def openapi() -> dict:
+    raise RuntimeError("no document today")
+
+
+app.openapi_url = None
+app.openapi = openapi
+""",
     "wipe": """
 @app.post("/wipe")
 async def wipe() -> dict:
@@ -111,6 +187,12 @@ async def patient(request: Request) -> dict:
     return {}
 """,
 }
+MAPPED = """
+version: 1
+dispatch: route
+routes: {include: ["PUT /all/{item}", /whole, /two, /form, /maybe]}
+tools: {"PUT /all/{item}": {name: everything}}
+"""
 EVERY_ROUTE = """
 version: 1
 dispatch: route
@@ -155,7 +237,57 @@ def break_results(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[d
     return break_
 
 
-def without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+@pytest.fixture
+def break_mapping(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Parameters], Parameters]], None]:
+    """Puts a mapping of arguments in which is wrong for one handler, for the plan and for the calls."""
+
+    def break_(function: str, alter: Callable[[Parameters], Parameters]) -> None:
+        true = harvest.parameters_of
+
+        def broken(context: Any, method: str) -> Parameters:
+            found = true(context, method)
+            return alter(found) if context.endpoint.__name__ == function else found
+
+        monkeypatch.setattr(harvest, "parameters_of", broken)
+
+    return break_
+
+
+def altered(name: str, /, **changes: Any) -> Callable[[Parameters], Parameters]:
+    """A mapping in which one parameter is another."""
+
+    def alter(parameters: Parameters) -> Parameters:
+        named = [replace(p, **changes) if p.name == name else p for p in parameters.named]
+        return renamed(replace(parameters, named=tuple(named)), name, changes.get("name", name))
+
+    return alter
+
+
+def renamed(parameters: Parameters, name: str, new: str | None) -> Parameters:
+    """The mapping with a schema that has another name for an argument, or no such argument."""
+    assert parameters.schema is not None
+    properties = {(new if key == name else key): part for key, part in parameters.schema["properties"].items()}
+    return replace(parameters, schema={**parameters.schema, "properties": without(properties, None)})
+
+
+def lost(name: str) -> Callable[[Parameters], Parameters]:
+    """A mapping that has forgotten a parameter."""
+    return lambda parameters: renamed(
+        replace(parameters, named=tuple(p for p in parameters.named if p.name != name)), name, None
+    )
+
+
+def shaped(body: str, place: Any = None, **changes: Any) -> Callable[[Parameters], Parameters]:
+    """A mapping that makes the body in another way, and its parts stand in another place."""
+
+    def alter(parameters: Parameters) -> Parameters:
+        named = [replace(p, place=place) if place and p.place in ("body", "form") else p for p in parameters.named]
+        return replace(parameters, named=tuple(named), body=body, **changes)  # type: ignore[arg-type]
+
+    return alter
+
+
+def without(value: Mapping[Any, Any], key: str | None) -> dict[str, Any]:
     return {name: kept for name, kept in value.items() if name != key}
 
 
@@ -188,6 +320,50 @@ def test_every_kind_of_parameter_reaches_the_route_alike(mode: str, run_here: Ru
         (name, "same", 8) for name in ("echo", "items", "special", "form", "two", "whole", "reply")
     ]
     assert ran.code == 0
+
+
+def test_a_mapping_that_is_right_shows_no_difference(run_here: Run, write: Write) -> None:
+    ran = run_here("parity", write("mapped", manifest=MAPPED), "--examples", "15")
+    assert (ran.code, ": 5 same, 0 different" in ran.out) == (0, True), ran.text
+    assert "OpenAPI" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "alter"),
+    [
+        ("everything", altered("x-lang", place="query")),
+        ("everything", altered("q", place="header")),
+        ("everything", altered("mark", place="header")),
+        ("everything", altered("item", place="query")),
+        ("everything", altered("x-lang", name="x_lang")),
+        ("everything", altered("where", as_json=False)),
+        ("everything", altered("q", as_json=True)),
+        ("everything", lost("x-lang")),
+        ("everything", lost("q")),
+        ("everything", shaped("keys")),
+        ("everything", shaped("none")),
+        ("everything", shaped("spread", body_required=False)),
+        ("whole", shaped("spread")),
+        ("whole", altered("sizes", place="query")),
+        ("two", shaped("whole")),
+        ("form", shaped("keys", "body")),
+        ("maybe", shaped("spread", body_required=True)),
+    ],
+)
+def test_a_wrong_mapping_of_arguments_is_found(
+    tool: str, alter: Any, run_here: Run, write: Write, break_mapping: Any
+) -> None:
+    server = write("mapped", manifest=MAPPED)
+    break_mapping(tool, alter)
+    ran = run_here("parity", server, "--tool", tool, "--examples", "15")
+    assert (ran.code, "0 same, 1 different" in ran.out) == (1, True), ran.text
+
+
+def test_what_the_document_does_not_tell_is_asked_by_the_tool_and_said_once(run_here: Run, write: Write) -> None:
+    ran = run_here("parity", write("hidden", manifest="version: 1\ndispatch: route"), "--examples", "10")
+    assert (ran.code, ": 4 same, 0 different" in ran.out) == (0, True), ran.text
+    assert "not in the app's OpenAPI schema, so asked by the tools' own word alone: hidden, untold\n" in ran.err
+    assert ran.err.count("OpenAPI") == 1
 
 
 def test_a_broken_dispatcher_is_found_and_shown_with_the_smallest_arguments(

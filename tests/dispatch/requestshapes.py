@@ -855,6 +855,20 @@ async def json_in_the_query(where: Annotated[Json[list[int]], Query()]) -> list[
 
 
 @shape(
+    "`where: Annotated[Json | None, Query()] = None`",
+    Case({"where": '{"a": 1}'}, params={"where": '{"a": 1}'}),
+    *(Case({"where": value}, params={"where": json.dumps(value)}) for value in ([], {"a": [1]}, 1.5, True)),
+    Case({"where": "{"}, params={"where": "{"}),
+    Case({"where": None}),
+    Case({}),
+    group="Query, headers, cookies, path",
+    direct="`where` is a query parameter",
+)
+async def optional_json_in_the_query(where: Annotated[Json | None, Query()] = None) -> Any:
+    return where
+
+
+@shape(
     "`GET` with query parameters",
     *bare({"q": "x", "n": 2}, {"q": "x"}, {}),
     route="GET /tool",

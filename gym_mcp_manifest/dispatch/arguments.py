@@ -19,5 +19,9 @@ def sent_arguments(planned: Arguments, arguments: Mapping[str, Any]) -> Mapping[
     """What the route is sent: the client's arguments, over the defaults and under the fixed values."""
     if not planned.defaults and not planned.fixed:
         return arguments
-    absent = {name: value for name, value in planned.defaults.items() if name not in arguments}
+    absent = {
+        name: value
+        for name, value in planned.defaults.items()
+        if arguments.keys().isdisjoint((name, *planned.spellings.get(name, ())))
+    }
     return {**arguments, **absent, **planned.fixed}

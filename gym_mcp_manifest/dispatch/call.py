@@ -46,6 +46,10 @@ _Session: type[dict[str, Any]] = getattr(starlette_sessions, "Session", dict)
 _DRAIN_SECONDS = 10
 #: What servers send where an app ends without an answer.
 _UNANSWERED = Answer(500, "text/plain; charset=utf-8", b"Internal Server Error")
+#: Statuses of answers whose body, if an app makes one, no server sends.
+_BODILESS = (204, 304)
+#: Header values that are shorter are no secrets but words, which an answer may have of its own.
+_SHORTEST_SECRET = 8
 
 _NO_LIMITS = Limits()
 
@@ -101,7 +105,7 @@ class _Reply:
             self.status = message["status"]
             headers = Headers(raw=[(name.lower(), value) for name, value in message.get("headers", ())])
             self.content_type = headers.get("content-type")
-            self.encoding = headers.get("content-encoding")
+            self.encoding = ",".join(headers.getlist("content-encoding")) or None
         elif message["type"] == "http.response.body":
             self._take(message.get("body", b""))
             if not message.get("more_body", False):
@@ -206,9 +210,9 @@ class Dispatcher:
         if not reply.started:
             return _UNANSWERED
         limit = self._limits.result_bytes
-        answer = Answer(
-            reply.status, reply.content_type, b"".join(reply.chunks), reply.encoding, limit if reply.cut else None
-        )
+        has_body = tool.method != "HEAD" and reply.status not in _BODILESS
+        body = b"".join(reply.chunks) if has_body else b""
+        answer = Answer(reply.status, reply.content_type, body, reply.encoding, limit if reply.cut else None)
         return answer.decoded(limit).without(self._secrets(tool, scope, reply.status))
 
     def _secrets(self, tool: Tool, scope: Scope, status: int) -> Iterator[str]:
@@ -224,7 +228,7 @@ class Dispatcher:
             yield from (part.partition("=")[2] for part in cookie.split("; ") if self._cookie.is_of(part))
         if status >= 400:
             for name in self._headers.names:
-                yield from sent.getlist(name)
+                yield from (value for value in sent.getlist(name) if len(value) >= _SHORTEST_SECRET)
 
     def _scope(self, tool: Tool, made: Made, origin: Origin, session: OpenSession | None) -> Scope:
         contents = session.contents() if session else {}
@@ -258,8 +262,7 @@ class Dispatcher:
             return False
         serving = serving_route(self._routes, tool.method, made.path)
         if serving is None:
-            # An app that is mounted for a host may take any path.
-            return False if any(route.is_host for route in self._routes) else None
+            return False if any(route.is_blind for route in self._routes) else None
         match = serving.regex.match(made.path) if serving.regex else None
         return serving.path == tool.route and match is not None and match.groupdict() == made.values
 
@@ -277,7 +280,8 @@ class Dispatcher:
     ) -> None:
         try:
             await stack(scope, receive_body(body, gone), reply.send)
-        except Exception:
+        except (Exception, SystemExit, KeyboardInterrupt):
+            # Servers survive handlers that would end the process; in a task, these two would end the event loop.
             if gone.is_set():
                 return  # nobody waits for the answer
             # Starlette has answered 500 and raises once more for the server's log; that is here.

@@ -57,6 +57,9 @@ class Origin:
     #: What stands before the route's own path: the root path, unless a proxy has taken it off.
     base_path: str = ""
     app_root_path: str | None = None
+    #: Of the app around this one, where it is mounted: by these `url_for` makes URLs.
+    router: Any = field(default=None, repr=False, compare=False)
+    path_params: Mapping[str, Any] = field(default_factory=dict)
     client: tuple[str, int] | None = None
     server: tuple[str, int | None] | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -77,6 +80,8 @@ class Origin:
             root_path=scope.get("root_path", ""),
             app_root_path=scope.get("app_root_path"),
             base_path=path[: len(path) - len(route_path)],
+            router=scope.get("router"),
+            path_params=dict(scope.get("path_params") or {}),
             client=scope.get("client"),
             server=scope.get("server"),
             state=dict(scope.get("state") or {}),
@@ -113,6 +118,13 @@ def made_request(tool: Tool, arguments: Mapping[str, Any]) -> Made:
         for name in (parameter.name, *parameter.spellings):
             if name in left:
                 taken.setdefault(parameter.place, []).append((name, left.pop(name), parameter))
+    rest = tool.parameters.rest
+    if rest is not None:
+        taken[rest] = [
+            *taken.get(rest, []),
+            *((name, value, Parameter(name, rest)) for name, value in left.items()),
+        ]
+        left = {}
     values = {p.name: _path_text(name, value, p) for name, value, p in taken.get("path", ())}
     body, content_type = _body(tool, taken, left)
     return Made(
@@ -131,8 +143,6 @@ def _body(tool: Tool, taken: Mapping[str, list[_Taken]], left: Mapping[str, Any]
     if shape == "spread":
         return compact(left) if left or required else None, kind
     own = taken.get("form" if shape == "form" else "body", [])
-    if left and tool.parameters.form_takes_more:
-        own, left = [*own, *((name, value, Parameter(name, "form")) for name, value in left.items())], {}
     if left:
         raise UnsendableError(f"the route takes no argument {', '.join(map(repr, left))}")
     if shape == "form":
@@ -239,6 +249,8 @@ def made_scope(
     }
     if origin.app_root_path is not None:
         scope["app_root_path"] = origin.app_root_path
+    if origin.router is not None:
+        scope["router"], scope["path_params"] = origin.router, dict(origin.path_params)
     if origin.state:
         scope["state"] = dict(origin.state)
     return scope

@@ -21,7 +21,7 @@ __all__ = ["Answer", "CallResult", "quoted", "result_of"]
 _DEEPEST = 100
 
 #: How zlib is told of each encoding.
-_WINDOWS: Mapping[str | None, int] = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+_WINDOWS: Mapping[str, int] = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,14 @@ class Answer:
 
     def decoded(self, limit: int | None = None) -> Answer:
         """The answer as clients read it, up to `limit` bytes; of no known kind where it cannot be unpacked."""
-        if self.encoding in (None, "identity") or self.cut_after is not None:
+        kinds = [kind.strip().lower() for kind in (self.encoding or "").split(",")]
+        packed = [kind for kind in reversed(kinds) if kind not in ("", "identity")]
+        if not packed or self.cut_after is not None:
             return self
+        body = self.body
         try:
-            body = _unpacked(self.body, _WINDOWS[self.encoding], limit)
+            for kind in packed:
+                body = _unpacked(body, kind, limit if kind is packed[-1] else None)
         except (KeyError, EOFError, zlib.error):
             return Answer(self.status, None, self.body)
         if limit is not None and len(body) > limit:
@@ -149,12 +153,16 @@ def _cut(answer: Answer, limit: int, tool: Tool) -> CallResult:
     return CallResult.of_text(shown) if tool.output_schema is None else CallResult.error(shown)
 
 
-def _unpacked(body: bytes, window: int, limit: int | None) -> bytes:
+def _unpacked(body: bytes, kind: str, limit: int | None) -> bytes:
     """What is packed in the body, all members of it, up to one byte more than the limit.
 
     Raises:
         EOFError, zlib.error: the body is cut or broken.
+        KeyError: nothing here unpacks that kind.
     """
+    window = _WINDOWS[kind]
+    if kind == "deflate" and body and not _has_zlib_header(body):
+        window = -zlib.MAX_WBITS  # without any header, as some servers have always sent it
     unpacked = b""
     while body and (limit is None or len(unpacked) <= limit):
         unpacker = zlib.decompressobj(window)
@@ -165,10 +173,14 @@ def _unpacked(body: bytes, window: int, limit: int | None) -> bytes:
     return unpacked
 
 
+def _has_zlib_header(body: bytes) -> bool:
+    return body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+
+
 def _decoded(body: bytes, charset: str | None) -> str:
     try:
         return body.decode(charset or "utf-8", "replace")
-    except LookupError:
+    except (LookupError, UnicodeError):
         return body.decode("utf-8", "replace")
 
 
@@ -231,7 +243,7 @@ def _text(body: bytes, media_type: str, charset: str | None) -> str | None:
         return None
     try:
         return body.decode(charset or "utf-8")
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):  # a codec may refuse all text without a place in it
         return body.decode("utf-8", "replace") if _is_textual(media_type) else None
 
 

@@ -62,8 +62,8 @@ class Layout:
     #: Whether an object is sent that is empty.
     body_required: bool = False
     media_type: str = "application/json"
-    #: Whether arguments that have no spot are for the body.
-    takes_more: bool = False
+    #: The place of arguments that have no spot; None where no such argument can be sent.
+    rest: str | None = None
 
 
 def documents_of(app: FastAPI) -> Documents:
@@ -139,7 +139,7 @@ def _by_tool(tool: Tool) -> Layout:
         },
         body="object" if planned.body == "spread" or planned.body == "keys" else planned.body,
         body_required=planned.body_required,
-        takes_more=planned.body == "spread" or planned.form_takes_more,
+        rest="body" if planned.body == "spread" else planned.rest,
     )
 
 
@@ -183,7 +183,7 @@ def _with_body(tool: Tool, own: Layout, body: Mapping[str, Any], document: Docum
     names = [parameter.name for parameter in tool.parameters.named if parameter.place == "body"]
     if len(alternatives) != 1 or not _is_spread(tool, alternatives[0], names):
         # Whatever name the tool has for it; without one, it is the argument that is left.
-        return replace(own, body="whole", media_type=kind, takes_more=not names)
+        return replace(own, body="whole", media_type=kind, rest=None if names else "body")
     spots = {**own.spots, **dict.fromkeys(fields, Spot("body"))}
     required = bool(body.get("required"))
     return replace(own, body="object", body_required=required, media_type=kind, spots=spots)

@@ -76,7 +76,12 @@ def question_of(tool: Tool, arguments: Mapping[str, Any], layout: Layout) -> Que
     if foreign := [name for name in arguments if name in planned.withheld]:
         raise NoRequest(f"{foreign[0]!r} is not for clients to send")
     given: dict[str, dict[str, _Given]] = {}
-    for name, value in {**planned.defaults, **arguments, **planned.fixed}.items():
+    left_out = {
+        name: value
+        for name, value in planned.defaults.items()
+        if not any(spelled in arguments for spelled in planned.spellings.get(name, ()))
+    }
+    for name, value in {**left_out, **arguments, **planned.fixed}.items():
         spot = layout.spots.get(name) or _unnamed(layout, name)
         given.setdefault(spot.place, {})[name] = value, spot
     values = _path_texts(tool, {name: value for name, (value, _) in given.get("path", {}).items()})
@@ -98,10 +103,10 @@ def question_of(tool: Tool, arguments: Mapping[str, Any], layout: Layout) -> Que
 
 
 def _unnamed(layout: Layout, name: str) -> Spot:
-    """The spot of an argument that nothing names: the body, where that takes it."""
-    if not layout.takes_more:
+    """The spot of an argument that nothing names: the body, a form or the query, where that takes it."""
+    if layout.rest is None:
         raise NoRequest(f"the route takes no {name!r}")
-    return Spot("form" if layout.body == "form" else "body")
+    return Spot(layout.rest)
 
 
 def _body(layout: Layout, own: Mapping[str, Any]) -> tuple[Any, bool]:

@@ -214,8 +214,10 @@ def _planned_arguments(
 ) -> Arguments:
     entries = dict(applicable_entries(schema, own, tailoring))
     kept_back = [name for name, entry in entries.items() if is_withheld(entry)]
+    defaults = {n: entry.default for n, entry in entries.items() if "default" in entry.model_fields_set}
     return Arguments(
-        defaults={n: entry.default for n, entry in entries.items() if "default" in entry.model_fields_set},
+        defaults=defaults,
+        spellings={name: spellings[name] for name in defaults if name in spellings},
         fixed={n: entry.value for n, entry in entries.items() if "value" in entry.model_fields_set},
         withheld=frozenset(spelling for name in kept_back for spelling in (name, *spellings.get(name, ()))),
     )

@@ -21,10 +21,12 @@ class Arguments:
     """What becomes of a tool's arguments between client and route.
 
     `defaults` are sent where the client leaves them out, `fixed` always; `withheld` are the names that no client
-    may send: those of fixed and of hidden arguments, in every spelling that the route takes.
+    may send: those of fixed and of hidden arguments, in every spelling that the route takes. `spellings` has those
+    of the defaults.
     """
 
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     withheld: frozenset[str] = frozenset()
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from fastapi import params
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute, RouteContext
+from fastapi.routing import RouteContext
 
 from gym_mcp_manifest.routes.annotations import is_dict, is_union, is_unresolved, plain_model
+from gym_mcp_manifest.routes.effective import handler_class
 
 __all__ = ["refusals_for"]
 
@@ -34,9 +35,9 @@ def refusals_for(context: RouteContext, method: str) -> tuple[str, ...]:
 def _route_reasons(context: RouteContext, method: str) -> Iterator[str]:
     if method != "POST":
         yield f"it is a {method} route; `direct` dispatches POST routes"
-    route = context.original_route
-    if isinstance(route, APIRoute) and type(route).get_route_handler is not APIRoute.get_route_handler:
-        yield f"its route class {type(route).__name__} has a handler of its own, which `direct` would skip"
+    own_class = handler_class(context)
+    if own_class is not None:
+        yield f"its route class {own_class.__name__} has a handler of its own, which `direct` would skip"
 
 
 def _signature_reasons(endpoint: Callable[..., Any] | None) -> Iterator[str]:

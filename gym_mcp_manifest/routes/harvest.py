@@ -20,8 +20,6 @@ from gym_mcp_manifest.routes.schema import derive_output_schema
 
 __all__ = ["HarvestedRoute", "harvest_routes", "serving_route"]
 
-_FOR_HOST = "an app mounted for a host"
-
 RouteKind = Literal["plain", "parameterized", "foreign"]
 
 
@@ -55,9 +53,9 @@ class HarvestedRoute:
     mounted: tuple[str, ...] = ()
 
     @property
-    def is_host(self) -> bool:
-        """Whether it is an app that is mounted for a host, whatever the path."""
-        return self.foreign_reason == _FOR_HOST
+    def is_blind(self) -> bool:
+        """Whether nothing tells which paths it takes: an app for a host, files, a route of its own kind."""
+        return self.kind == "foreign" and self.regex is None and self.method != "WEBSOCKET"
 
     @property
     def label(self) -> str:
@@ -78,6 +76,11 @@ def harvest_routes(app: FastAPI) -> tuple[HarvestedRoute, ...]:
             harvested += _api_routes(context)
         else:
             harvested.append(_foreign_route(context))
+    # What newer versions of FastAPI ask last: the files of a frontend, which are not among its routes.
+    for _ in getattr(app.router, "_iter_low_priority_routes", tuple)():
+        harvested.append(
+            HarvestedRoute(method="GET", path="/", kind="foreign", foreign_reason="a frontend's files")
+        )
     return tuple(harvested)
 
 
@@ -122,7 +125,7 @@ def _foreign_route(context: RouteContext) -> HarvestedRoute:
     elif isinstance(route, WebSocketRoute):
         kind, method = "a websocket", "WEBSOCKET"
     elif isinstance(route, Host):
-        kind, method = _FOR_HOST, "*"
+        kind, method = "an app mounted for a host", "*"
     else:
         kind, method = "not a FastAPI route", "POST" if "POST" in (methods or ()) else min(methods or {"*"})
     regex = None if isinstance(route, (WebSocketRoute, Host)) else getattr(context, "path_regex", None)

@@ -94,22 +94,29 @@ def place_inside_sessions(app: FastAPI, layer: Any) -> None:
 
 def session_secret(app: FastAPI) -> str | None:
     """The key of the app's session middleware, or None where it has none."""
-    for entry in app.user_middleware:
-        if _is_session_kind(entry):
-            arguments: dict[str, Any] = dict(entry.kwargs)
-            key = arguments.get("secret_key", entry.args[0] if entry.args else None)
-            return str(key) if key else None
-    return None
+    entry = _innermost_session(app)
+    return _session_key(entry) if entry is not None else None
 
 
 def session_cookie(app: FastAPI) -> tuple[str, str] | None:
     """Name and key of the cookie of Starlette's own session middleware, or None where the app has none."""
-    key = session_secret(app)
-    for entry in app.user_middleware:
-        if _class_of(entry) is SessionMiddleware and key:
-            given = dict(zip(("secret_key", "session_cookie"), entry.args, strict=False))
-            return str({**given, **entry.kwargs}.get("session_cookie", "session")), key
-    return None
+    entry = _innermost_session(app)
+    key = _session_key(entry) if entry is not None and is_session_layer(entry) else None
+    if entry is None or key is None:
+        return None
+    given = dict(zip(("secret_key", "session_cookie"), entry.args, strict=False))
+    return str({**given, **entry.kwargs}.get("session_cookie", "session")), key
+
+
+def _innermost_session(app: FastAPI) -> Middleware | None:
+    """The session middleware whose session handlers see: of several, the last in the way."""
+    return next((entry for entry in reversed(app.user_middleware) if _is_session_kind(entry)), None)
+
+
+def _session_key(entry: Middleware) -> str | None:
+    arguments: dict[str, Any] = dict(entry.kwargs)
+    key = arguments.get("secret_key", entry.args[0] if entry.args else None)
+    return str(key) if key else None
 
 
 def _is_session_kind(entry: Middleware) -> bool:

@@ -28,7 +28,7 @@ from gym_mcp_manifest.routes.annotations import (
     plain_model,
     without_none,
 )
-from gym_mcp_manifest.routes.overrides import effective_dependant
+from gym_mcp_manifest.routes.effective import effective_dependant, handler_class
 from gym_mcp_manifest.routes.schema import derive_schema
 from gym_mcp_manifest.routes.wirenames import alias_names, names_of_fields, nested_fields, spellings_of
 
@@ -80,8 +80,8 @@ class Parameters:
     named: tuple[Parameter, ...] = ()
     body: BodyShape = "none"
     body_required: bool = True
-    #: Whether a form takes fields that no parameter names: its model decides about them.
-    form_takes_more: bool = False
+    #: Where arguments go that no parameter names and no spread body takes; None where they are refused.
+    rest: Place | None = None
     schema: Mapping[str, Any] | None = None
     problem: str | None = None
     clashes: tuple[str, ...] = ()
@@ -104,11 +104,13 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         for own in _fields(dependant, attribute):
             model = _param_model(own)
             named += _spread_models(own, place, (model,)) if model else [(_parameter(own, place), own)]
-    bodies = _unique(_fields(dependant, "body_params"))
-    shape = _body_shape(dependant, bodies, method)
+    all_bodies = list(_fields(dependant, "body_params"))
+    bodies = _unique(all_bodies)
+    reads = method not in _BODYLESS and (_reads_request(dependant) or handler_class(context) is not None)
+    shape = _body_shape(bodies, reads)
     if shape in ("keys", "whole", "form"):
         of_body: Place = "form" if shape == "form" else "body"
-        for own in bodies:
+        for own in all_bodies:
             models = _form_models(own) if shape == "form" else ()
             named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
     uploads = [parameter for parameter, own in named if is_upload(own)]
@@ -117,27 +119,30 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
     kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
-    spread = bodies[0] if shape == "spread" and bodies else None
+    spread = all_bodies if shape == "spread" else []
+    rest, open_ended = _rest(dependant, shape, bodies)
     schema, problem = derive_schema(
         {parameter.name: own for parameter, own in parameters},
         [parameter.name for parameter, _ in parameters if parameter.required],
         spread,
         spreads=shape == "spread",
+        open_ended=open_ended,
     )
-    body = spread.field_info.annotation if spread else None
-    groups = [*names_of_fields(body), *((p.name, *p.spellings) for p, _ in parameters)]
+    annotations = [own.field_info.annotation for own in spread]
+    fields_of_body = list(dict.fromkeys(names for each in annotations for names in names_of_fields(each)))
+    groups = [*fields_of_body, *((p.name, *p.spellings) for p, _ in parameters)]
     return Parameters(
         named=tuple(parameter for parameter, _ in parameters),
         body=shape,
         # What a handler reads of the request itself is sent whole, an empty object at least; DELETE seldom reads.
-        body_required=any(own.field_info.is_required() for own in bodies) if bodies else method != "DELETE",
-        form_takes_more=shape == "form" and any(map(_form_models, bodies)),
+        body_required=any(own.field_info.is_required() for own in all_bodies) if bodies else method != "DELETE",
+        rest=rest,
         schema=schema,
         problem=problem,
-        clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), names_of_fields(body)))),
+        clashes=tuple(dict.fromkeys(_clashes((p for p, _ in parameters), fields_of_body))),
         unsupported=tuple(_unsupported(dependant, uploads)),
         spellings={name: names for names in groups for name in names},
-        nested=frozenset(nested_fields(body)),
+        nested=frozenset(name for each in annotations for name in nested_fields(each)),
     )
 
 
@@ -188,10 +193,31 @@ def _unique(fields: Iterable[Any]) -> list[Any]:
     return list({own.name: own for own in reversed(list(fields))}.values())[::-1]
 
 
-def _body_shape(dependant: Dependant, bodies: list[Any], method: str) -> BodyShape:
+def _reads_request(dependant: Dependant) -> bool:
+    """Whether the handler, or a dependency that is no security scheme, is given the request itself."""
+    own = dependant.request_param_name or dependant.http_connection_param_name
+    if own and not isinstance(dependant.call, SecurityBase):
+        return True
+    return any(map(_reads_request, dependant.dependencies))
+
+
+def _rest(dependant: Dependant, shape: BodyShape, bodies: Iterable[Any]) -> tuple[Place | None, bool | None]:
+    """Where arguments go that nothing names, and whether they are welcome there; None where no model tells."""
+    if shape == "spread":
+        return None, None
+    of_form = [model for own in bodies for model in _form_models(own)] if shape == "form" else []
+    of_query = list(filter(None, map(_param_model, _fields(dependant, "query_params"))))
+    kinds: tuple[tuple[Place, list[type[BaseModel]]], ...] = (("form", of_form), ("query", of_query))
+    for place, models in kinds:
+        told = {model.model_config.get("extra") for model in models}
+        if "allow" in told or "forbid" in told:
+            return place, "allow" in told
+    return ("form" if of_form else None), None
+
+
+def _body_shape(bodies: list[Any], reads: bool) -> BodyShape:
     if not bodies:
-        reads = dependant.request_param_name or dependant.http_connection_param_name
-        return "spread" if reads and method not in _BODYLESS else "none"
+        return "spread" if reads else "none"
     first = bodies[0].field_info
     if any(isinstance(own.field_info, params.Form) for own in bodies):
         return "form"
@@ -246,7 +272,10 @@ def _first_of_each(named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Paramet
     """Each parameter once: several dependencies may ask for the same."""
     each: dict[tuple[str, str], tuple[Parameter, Any]] = {}
     for parameter, info in named:
-        each.setdefault(_read_as(parameter.place, parameter.name), (parameter, info))
+        key = _read_as(parameter.place, parameter.name)
+        first, told = each.setdefault(key, (parameter, info))
+        # Who asks for it in vain answers the call.
+        each[key] = replace(first, required=first.required or parameter.required), told
     return list(each.values())
 
 

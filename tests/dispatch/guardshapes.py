@@ -29,6 +29,7 @@ from fastapi.security import (
     OAuth2PasswordRequestForm,
     SecurityScopes,
 )
+from pydantic import BaseModel
 from shapebook import Case, Ran, bare, built, counted, sent, shape
 from shapemodels import Item
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -345,6 +346,54 @@ def guarded_by_an_override(app: FastAPI, ran: Ran) -> None:
         return body
 
     app.dependency_overrides[allowing] = refusing
+
+
+async def read_by_hand(request: Request) -> Any:
+    return await request.json()
+
+
+class ReadByHand:
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+
+@shape(
+    "a body that a dependency reads from the request",
+    *sent({"name": "n", "deep": [1]}, {}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(read_by_hand)`",
+)
+async def a_body_read_by_a_dependency(body: Annotated[Any, Depends(read_by_hand)]) -> Any:
+    return body
+
+
+@shape(
+    "a class as a dependency that is given the request",
+    *sent({"name": "n"}, {}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(ReadByHand)`",
+)
+async def a_body_read_through_a_dependency(given: Annotated[ReadByHand, Depends()]) -> Any:
+    return await given.request.json()
+
+
+def with_a_city(body: Item) -> str:
+    return body.name
+
+
+class Wrapped(BaseModel):
+    days: int
+    name: str | None = None
+
+
+@shape(
+    "one body read as two models",
+    *sent({"name": "n", "days": 2}, {"name": "n"}, {"days": 2}, {}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(with_a_city)`",
+)
+async def a_body_of_two_models(body: Wrapped, city: Annotated[str, Depends(with_a_city)]) -> list[Any]:
+    return [body, city]
 
 
 # Security.

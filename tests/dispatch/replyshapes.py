@@ -247,6 +247,19 @@ async def deflated() -> Response:
 
 
 @reply()
+async def gzipped_twice_in_capitals() -> Response:
+    packed = gzip.compress(gzip.compress(b"text"))
+    return Response(packed, media_type="text/plain", headers={"content-encoding": "GZip, gzip"})
+
+
+@reply()
+async def deflated_without_a_header() -> Response:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = packer.compress(b"text") + packer.flush()
+    return Response(packed, media_type="text/plain", headers={"content-encoding": "deflate"})
+
+
+@reply()
 async def a_file() -> FileResponse:
     return FileResponse(__file__, media_type="text/plain")
 

@@ -841,6 +841,47 @@ async def a_query_model(filters: Annotated[Filters, Query()]) -> Filters:
     return filters
 
 
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    limit: int = 10
+
+
+class Tight(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    limit: int = 10
+
+
+@shape(
+    "a query model that allows other parameters",
+    *bare({"limit": 1, "z": "9"}, {"z": ["a", "b"]}, {"limit": "x", "z": ""}, {}),
+    group="Query, headers, cookies, path",
+    direct="`filters` is a query parameter",
+)
+async def a_loose_query_model(filters: Annotated[Loose, Query()]) -> dict[str, Any]:
+    return filters.model_dump()
+
+
+@shape(
+    "a query model that forbids other parameters",
+    *bare({"limit": 1}, {"limit": 1, "z": "9"}, {}),
+    group="Query, headers, cookies, path",
+    route="GET /tool",
+    direct="it is a GET route",
+)
+async def a_tight_query_model(filters: Annotated[Tight, Query()]) -> dict[str, Any]:
+    return filters.model_dump()
+
+
+@shape(
+    "`ratio: float = inf`",
+    *bare({"ratio": 1.5}, {}, {"ratio": "x"}),
+    group="Query, headers, cookies, path",
+    direct="`ratio` is a query parameter",
+)
+async def an_infinite_default(ratio: float = float("inf")) -> str:
+    return str(ratio)
+
+
 @shape(
     "`where: Annotated[Json[list[int]], Query()]`",
     Case({"where": "[1, 2]"}, params={"where": "[1, 2]"}),

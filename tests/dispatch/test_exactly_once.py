@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import struct
+import sys
 import threading
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import BackgroundTasks, FastAPI
 from loopback import call, connected, raw_call, seeded, served, until
 
 from gym_mcp_manifest import expose
@@ -125,6 +126,44 @@ def test_under_limits_of_the_server_and_impatience_of_its_clients(app: FastAPI, 
 
         list(pool.map(ask, TOOLS * 4, [30] * 5 + [0.1] * 15))
         assert_each_ran_once(server, len(TOOLS) * 4)
+
+
+def exits_later(tasks: BackgroundTasks) -> int:
+    tasks.add_task(sys.exit, 1)
+    return 1
+
+
+async def exits() -> None:
+    sys.exit(2)
+
+
+def exits_in_the_pool() -> None:
+    sys.exit(2)
+
+
+async def interrupts() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "handler", [exits, exits_in_the_pool, interrupts, exits_later], ids=lambda one: one.__name__
+)
+def test_a_handler_that_would_end_the_process_ends_its_call_as_over_http(
+    app: FastAPI, mode: str, handler: Any
+) -> None:
+    app.post("/ending")(handler)
+    with served(counting(app, mode)) as base:
+        session = seeded(base)
+        over_http = httpx.post(f"{base}/ending", timeout=30)
+        over_mcp = call(base, "ending", session).json()["result"]
+        if handler is exits_later:
+            assert (over_http.text, over_mcp["content"][0]["text"]) == ("1", "1")
+        else:
+            assert (over_http.status_code, over_http.text) == (500, "Internal Server Error")
+            assert over_mcp["isError"]
+            assert over_mcp["content"][0]["text"] == "HTTP 500 from POST /ending: Internal Server Error"
+        assert call(base, "quick", session).json()["result"]["content"][0]["text"] == "1"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from loopback import call, seeded, served, until
 from pydantic import BaseModel
 
@@ -169,6 +169,26 @@ def test_a_handler_learns_that_the_client_has_left_as_over_http(app: FastAPI, mo
         until(lambda: len(app.state.left) == 2)
     assert app.state.left == ["watch", "watch"]
     assert app.state.ran == ["watch", "watch"]
+
+
+def test_a_body_that_no_server_sends_reaches_no_agent(app: FastAPI) -> None:
+    @app.head("/peek")
+    async def peek() -> dict[str, int]:
+        return {"a": 1}
+
+    @app.post("/nothing")
+    async def nothing() -> Response:
+        return JSONResponse({"a": 1}, 204)
+
+    routes, tools = {"include": ["/nothing", "HEAD /peek"]}, {"HEAD /peek": {"dispatch": "route"}}
+    manifest = {"version": 1, "routes": routes, "tools": tools}
+    expose(app, name="unit", manifest=manifest, instance=ON)
+    with served(app) as base:
+        session = seeded(base)
+        assert httpx.head(f"{base}/peek", timeout=30).content == b""
+        for name in ("peek", "nothing"):
+            result = call(base, name, session).json()["result"]
+            assert (result["content"], result.get("structuredContent")) == ([{"type": "text", "text": ""}], None)
 
 
 class Silent:

@@ -117,6 +117,19 @@ def test_an_error_that_repeats_the_request_shows_no_agent_what_it_did_not_send(
     assert cookie.split(".")[0] not in json.dumps(door.call("tell", {}, sent))
 
 
+def test_short_words_of_the_instance_are_no_secrets_in_an_error(make_app: Any, open_door: Any) -> None:
+    app = make_app()
+
+    @app.post("/fail")
+    async def fail() -> None:
+        raise HTTPException(400, "test failed: 1 detail in 12 tests")
+
+    words = {"set": {"X-Mode": "test", "X-Version": "1", "X-Level": "detail"}}
+    door = open_door(app, {"version": 1, "dispatch": "route"}, instance={"mcp_headers": words})
+    answer = door.call("fail", {}, door.seed())
+    assert answer["content"][0]["text"] == "HTTP 400 from POST /fail: test failed: 1 detail in 12 tests"
+
+
 def test_the_sessions_cookie_and_spellings_of_headers_are_no_arguments(make_app: Any, open_door: Any) -> None:
     app = make_app()
 

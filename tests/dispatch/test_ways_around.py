@@ -1,14 +1,20 @@
 """Ways around a guard, or to another route, that a call must not find."""
 
 import gzip
+import json
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.responses import PlainTextResponse, Response
+from fastapi.testclient import TestClient
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
+from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.routing import BaseRoute, Match, Mount
 
 from gym_mcp_manifest import ExposureRefused, expose
 
@@ -102,6 +108,83 @@ def test_no_path_value_reaches_an_app_that_is_mounted_for_a_host(open_local: Any
     door = open_local(app, with_mode(mode, tools={"GET /num/{n:int}": {"name": "num"}}))
     assert door.call("num", {"n": "secret"})["content"][0]["text"] == "HTTP 404 from GET /num: Not Found"
     assert door.call("num", {"n": 5})["content"][0]["text"] == "5"
+
+
+class Anything(BaseRoute):
+    """A route of its own kind, which tells nobody what it takes."""
+
+    def matches(self, scope: Any) -> tuple[Match, Any]:
+        return Match.FULL, {}
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("other route")(scope, receive, send)
+
+
+def with_anything(app: FastAPI, files: Path) -> None:
+    app.routes.append(Anything())
+
+
+def with_a_frontend(app: FastAPI, files: Path) -> None:
+    if not hasattr(app, "frontend"):
+        pytest.skip("this FastAPI has no frontends")
+    (files / "items").mkdir()
+    (files / "items" / "a").mkdir()
+    (files / "items" / "a" / "b").write_text("other route", encoding="utf-8")
+    app.frontend("/", directory=files)
+
+
+@pytest.mark.parametrize("mode", ["route", "app"])
+@pytest.mark.parametrize("add", [with_anything, with_a_frontend], ids=lambda add: add.__name__)
+def test_no_path_value_reaches_what_tells_nobody_its_paths(
+    open_local: Any, tmp_path: Path, mode: str, add: Any
+) -> None:
+    app = FastAPI()
+
+    @app.get("/items/{item}")
+    async def item(item: str) -> str:
+        return item
+
+    add(app, tmp_path)
+    door = open_local(app, with_mode(mode, tools={"GET /items/{item}": {"name": "item"}}))
+    assert door.client.get("/items/a/b").text == "other route"
+    assert door.call("item", {"item": "a/b"})["content"][0]["text"] == "HTTP 404 from GET /item: Not Found"
+    assert door.call("item", {"item": "a"})["content"][0]["text"] == "a"
+
+
+@pytest.mark.parametrize("mode", ["direct", "route", "app"])
+def test_a_mounted_app_knows_where_it_is(mode: str, make_door: Any) -> None:
+    app = FastAPI()
+
+    @app.post("/where")
+    async def where(request: Request) -> list[Any]:
+        return [str(request.url_for("where")), request.path_params, request.url.path]
+
+    expose(app, name="unit", manifest=with_mode(mode), instance=ON)
+    outer = Starlette(routes=[Mount("/srv/{tenant}", app)])
+    with TestClient(outer, base_url="http://localhost") as client:
+        over_http = client.post("/srv/acme/where").json()
+        door = make_door(client)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "where", "arguments": {}}}
+        over_mcp = door.post(message, url="/srv/acme/mcp").json()["result"]["content"][0]["text"]
+    assert over_http[1:] == [{"tenant": "acme"}, "/srv/acme/where"]
+    assert json.loads(over_mcp) == over_http
+
+
+@pytest.mark.parametrize("mode", ["direct", "route", "app"])
+def test_of_two_session_layers_the_inner_one_has_the_session(make_app: Any, open_door: Any, mode: str) -> None:
+    app = make_app()
+    app.add_middleware(SessionMiddleware, secret_key="another key", session_cookie="outer")
+
+    @app.post("/who")
+    async def who(request: Request) -> Any:
+        request.session["asked"] = True
+        return request.session.get("user")
+
+    door = open_door(app, {"version": 1, "dispatch": mode})
+    session = door.seed({"session": {"user": "ada"}})
+    assert door.call("who", {}, session)["content"][0]["text"] == "ada"
+    after = door.client.post("/verify", json={}).json()["session"]
+    assert (after["user"], after["asked"]) == ("ada", True)
 
 
 @pytest.mark.parametrize("mode", ["route", "app"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from omegaconf import OmegaConf
 from pydantic import BaseModel, Field, computed_field, field_serializer
 
@@ -107,6 +107,15 @@ def test_a_reply_that_breaks_the_promise_is_an_error(app: FastAPI, open_door: An
 
 def test_true_needs_a_response_model(app: FastAPI) -> None:
     found = refusal(app, {"tools": {"untyped": {"output_schema": True}}})
+    assert found.code == "GMM622"
+
+
+def test_true_needs_a_response_model_that_is_sent_as_json(app: FastAPI) -> None:
+    @app.post("/page", response_class=HTMLResponse)
+    async def page() -> str:
+        return "<p>"
+
+    found = refusal(app, {"tools": {"page": {"output_schema": True}}})
     assert found.code == "GMM622"
 
 

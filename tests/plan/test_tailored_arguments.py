@@ -46,6 +46,26 @@ def refusals(app: FastAPI, manifest: dict[str, Any]) -> list[tuple[str, str, str
     return [(found.code, found.message, found.hint) for found in caught.value.diagnostics]
 
 
+@pytest.mark.parametrize("mode", ["direct", "route", "app"])
+def test_a_default_yields_to_the_clients_value_in_any_spelling(make_app: Any, open_door: Any, mode: str) -> None:
+    class Spelled(BaseModel):
+        model_config = ConfigDict(populate_by_name=True)
+        a: int = Field(0, alias="aa")
+        b: int = Field(0, validation_alias=AliasChoices("b1", "b2"))
+
+    app = make_app()
+
+    @app.post("/ask")
+    async def ask(body: Spelled) -> list[int]:
+        return [body.a, body.b]
+
+    arguments = {"aa": {"default": 5}, "b1": {"default": 7}}
+    door = open_door(app, {"version": 1, "dispatch": mode, "tools": {"ask": {"arguments": arguments}}})
+    session = door.seed()
+    assert door.call("ask", {}, session)["content"][0]["text"] == "[5,7]"
+    assert door.call("ask", {"a": 8, "b2": 9}, session)["content"][0]["text"] == "[8,9]"
+
+
 def test_a_default_is_advertised_not_required_and_sent_where_the_argument_is_left_out(
     app: FastAPI, open_door: Any
 ) -> None:

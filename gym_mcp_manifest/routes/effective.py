@@ -1,4 +1,4 @@
-"""Dependency overrides: what a route really depends on, once the app has put other functions in its place."""
+"""The effective route: what FastAPI really runs for it, overrides of dependencies and route classes included."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import get_dependant
-from fastapi.routing import RouteContext
+from fastapi.routing import APIRoute, RouteContext
 
-__all__ = ["effective_dependant"]
+__all__ = ["effective_dependant", "handler_class"]
 
 _Overrides = Mapping[Callable[..., Any] | None, Callable[..., Any]]
 
@@ -21,6 +21,14 @@ def effective_dependant(context: RouteContext) -> Dependant:
     provider = getattr(context, "dependency_overrides_provider", None)
     overrides: _Overrides = getattr(provider, "dependency_overrides", None) or {}
     return _overridden(dependant, overrides) if overrides else dependant
+
+
+def handler_class(context: RouteContext) -> type[APIRoute] | None:
+    """The route's own class where that has a handler of its own, which may read the request as it likes."""
+    route = context.original_route
+    if not isinstance(route, APIRoute) or type(route).get_route_handler is APIRoute.get_route_handler:
+        return None
+    return type(route)
 
 
 def _overridden(dependant: Dependant, overrides: _Overrides) -> Dependant:

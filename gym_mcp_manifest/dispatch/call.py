@@ -14,9 +14,10 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.middleware import sessions as starlette_sessions
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Scope
 
 from gym_mcp_manifest.dispatch.arguments import sent_arguments, withheld_among
+from gym_mcp_manifest.dispatch.reply import Gone, Reply
 from gym_mcp_manifest.dispatch.request import (
     Made,
     Origin,
@@ -52,76 +53,6 @@ _BODILESS = (204, 304)
 _SHORTEST_SECRET = 8
 
 _NO_LIMITS = Limits()
-
-
-class _Gone:
-    """Whether whoever waits for the answer has left: the client of the /mcp request, or the call itself."""
-
-    def __init__(self, client: asyncio.Event | None) -> None:
-        self._client = client
-        self._call = asyncio.Event()
-
-    def set(self) -> None:
-        """Leave: the call has read enough."""
-        self._call.set()
-
-    def is_set(self) -> bool:
-        """Whether one of them has left."""
-        return self._call.is_set() or (self._client is not None and self._client.is_set())
-
-    async def wait(self) -> None:
-        """Wait until one of them has left."""
-        events = [event for event in (self._client, self._call) if event is not None]
-        if self.is_set():
-            return  # at once: whoever asks whether somebody has left does not wait for it
-        waiting = [asyncio.ensure_future(event.wait()) for event in events]
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waiting:
-                one.cancel()
-
-
-class _Reply:
-    """Collects an ASGI answer up to `limit` bytes; `complete` is set with the last byte that counts."""
-
-    def __init__(self, limit: int | None, gone: _Gone) -> None:
-        self.complete = asyncio.Event()
-        self.cut = False
-        self.started = False
-        self.broken = False
-        self.status = 500
-        self.content_type: str | None = None
-        self.encoding: str | None = None
-        self.chunks: list[bytes] = []
-        self._room = limit
-        self._gone = gone
-
-    async def send(self, message: Message) -> None:
-        if self._gone.is_set():
-            raise OSError("the client has left")  # as servers of this version of ASGI tell it
-        if message["type"] == "http.response.start":
-            self.started = True
-            self.status = message["status"]
-            headers = Headers(raw=[(name.lower(), value) for name, value in message.get("headers", ())])
-            self.content_type = headers.get("content-type")
-            self.encoding = ",".join(headers.getlist("content-encoding")) or None
-        elif message["type"] == "http.response.body":
-            self._take(message.get("body", b""))
-            if not message.get("more_body", False):
-                self.complete.set()
-
-    def _take(self, chunk: bytes) -> None:
-        if self._room is None:
-            self.chunks.append(chunk)
-        elif not self.cut:
-            self.chunks.append(chunk[: self._room])
-            self.cut = len(chunk) > self._room
-            self._room -= len(self.chunks[-1])
-            if self.cut:
-                # Like a client that has read enough: it leaves, whatever is still to come.
-                self._gone.set()
-                self.complete.set()
 
 
 class Dispatcher:
@@ -186,8 +117,8 @@ class Dispatcher:
         self, stack: ASGIApp, tool: Tool, made: Made, scope: Scope, origin: Origin
     ) -> Answer | CallResult:
         """The stack's answer to the request; an error where it took too long or broke off."""
-        gone = _Gone(origin.gone)
-        reply = _Reply(self._limits.result_bytes, gone)
+        gone = Gone(origin.gone)
+        reply = Reply(self._limits.result_bytes, gone)
         running = asyncio.ensure_future(self._run(stack, scope, made.body or b"", reply, gone, tool))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
@@ -275,9 +206,7 @@ class Dispatcher:
             for task in hung:
                 task.cancel()
 
-    async def _run(
-        self, stack: ASGIApp, scope: Scope, body: bytes, reply: _Reply, gone: _Gone, tool: Tool
-    ) -> None:
+    async def _run(self, stack: ASGIApp, scope: Scope, body: bytes, reply: Reply, gone: Gone, tool: Tool) -> None:
         try:
             await stack(scope, receive_body(body, gone), reply.send)
         except (Exception, SystemExit, KeyboardInterrupt):
@@ -285,5 +214,5 @@ class Dispatcher:
             if gone.is_set():
                 return  # nobody waits for the answer
             # Starlette has answered 500 and raises once more for the server's log; that is here.
-            reply.broken = reply.started and not reply.complete.is_set()
             log.exception("the handler of %s %s raised", tool.method, tool.route)
+        reply.broken = reply.started and not reply.complete.is_set()

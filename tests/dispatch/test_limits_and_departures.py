@@ -191,6 +191,28 @@ def test_a_body_that_no_server_sends_reaches_no_agent(app: FastAPI) -> None:
             assert (result["content"], result.get("structuredContent")) == ([{"type": "text", "text": ""}], None)
 
 
+class Unfinished(Response):
+    """A reply that ends before its end."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+
+
+def test_a_reply_that_breaks_off_is_no_answer(app: FastAPI) -> None:
+    @app.post("/half")
+    async def half() -> Response:
+        return Unfinished()
+
+    expose(app, name="unit", manifest={"version": 1}, instance=ON)
+    with served(app) as base:
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.post(f"{base}/half", timeout=30)
+        result = call(base, "half", seeded(base)).json()["result"]
+    assert result["isError"]
+    assert result["content"][0]["text"] == "HTTP 200 from POST /half: broke off after 4 bytes"
+
+
 class Silent:
     """Middleware that ends requests without an answer."""
 

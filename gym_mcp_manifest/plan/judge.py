@@ -18,8 +18,9 @@ from gym_mcp_manifest.manifest.arguments import (
     tailored_schema,
 )
 from gym_mcp_manifest.manifest.expressions import Expression, ExpressionFailed
+from gym_mcp_manifest.manifest.keys import Path
 from gym_mcp_manifest.manifest.lint import AdvertisedTool
-from gym_mcp_manifest.manifest.models import Language, Mode
+from gym_mcp_manifest.manifest.models import Mode
 from gym_mcp_manifest.manifest.partplaces import PartPlaces
 from gym_mcp_manifest.manifest.schemas import (
     advertised_form,
@@ -66,7 +67,7 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     """
     tailoring = tailorings(inputs.manifest, candidate.own_name, candidate.route_label, own_names)
     name = tailoring.get("name") or candidate.own_name
-    mode, _ = mode_of(candidate, tailoring, inputs.manifest.language)
+    mode, mode_path = mode_of(candidate, tailoring, inputs.manifest.language)
     absent = _absence(candidate, tailoring, inputs)
     if absent is not None:
         found = (absent,) if isinstance(absent, Diagnostic) else ()
@@ -100,7 +101,7 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     if errors_among(found):
         return Judgement(candidate, name, mode, found=found, name_span=name_span, arguments=names)
     shown = tailored_schema(schema, own, tailoring)
-    tool = _tool(candidate, tailoring, name, schema, reply, inputs)
+    tool = _tool(candidate, tailoring, _Settled(name, mode, mode_path, schema, own, reply), inputs)
     unsendable = _unsendable(tool, candidate)
     if unsendable is not None:
         found = (*found, unsendable)
@@ -118,6 +119,18 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     return Judgement(
         candidate, name, mode, tool, found=found, name_span=name_span, advertised=told, arguments=names
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What is settled about a tool before it is made; `own` is the schema by which the route takes arguments."""
+
+    name: str
+    mode: Mode
+    mode_path: Path | None
+    schema: Mapping[str, Any]
+    own: Mapping[str, Any]
+    reply: Mapping[str, Any] | None
 
 
 def _unsendable(tool: Tool, candidate: Candidate) -> Diagnostic | None:
@@ -163,24 +176,14 @@ def _asked(condition: Expression, block: ServerKeys) -> tuple[str | None, bool]:
         return "it does not suit the values there", False
 
 
-def _tool(
-    candidate: Candidate,
-    tailoring: Tailoring,
-    name: str,
-    schema: Mapping[str, Any],
-    reply: Mapping[str, Any] | None,
-    inputs: PlanInputs,
-) -> Tool:
-    route = candidate.route
+def _tool(candidate: Candidate, tailoring: Tailoring, settled: _Settled, inputs: PlanInputs) -> Tool:
+    route, schema, own = candidate.route, settled.schema, settled.own
     title, description = tailoring.get("title"), tailoring.get("description")
-    language = inputs.manifest.language
-    mode, _ = mode_of(candidate, tailoring, language)
-    parameters = parameters_for(candidate, mode, inputs.kept_back)
-    own = _own_schema(candidate, schema, inputs)
-    output_schema, wraps = reply_form(reply) if reply is not None else (None, False)
+    parameters = parameters_for(candidate, settled.mode, inputs.kept_back)
+    output_schema, wraps = reply_form(settled.reply) if settled.reply is not None else (None, False)
     return Tool(
         own_name=candidate.own_name,
-        name=name,
+        name=settled.name,
         method=route.method,
         route=route.path,
         path=candidate.path,
@@ -193,10 +196,10 @@ def _tool(
         annotations={**(candidate.annotations or {}), **tailoring.annotations} or None,
         arguments=_planned_arguments(schema, own, tailoring, parameters.spellings),
         parameters=parameters,
-        dispatch=mode,
+        dispatch=settled.mode,
         reason=candidate.reason,
         span=candidate.span,
-        origins=dict(_origins(candidate, tailoring, language, reply is not None)),
+        origins=dict(_origins(candidate, tailoring, settled)),
     )
 
 
@@ -223,9 +226,7 @@ def _planned_arguments(
     )
 
 
-def _origins(
-    candidate: Candidate, tailoring: Tailoring, language: Language, replies: bool
-) -> Iterator[tuple[str, str]]:
+def _origins(candidate: Candidate, tailoring: Tailoring, settled: _Settled) -> Iterator[tuple[str, str]]:
     """In words where each value of the tool comes from, by field."""
     places = tailoring.places
     fields = ("name", *SPEC_FIELDS, "dispatch")
@@ -233,12 +234,13 @@ def _origins(
         if (name,) in tailoring.keys:
             yield name, places.origin(tailoring.path(name))
         elif name == "dispatch":
-            _, written = mode_of(candidate, tailoring, language)
-            yield name, places.origin(written) if written else "the language's default"
+            yield name, places.origin(settled.mode_path) if settled.mode_path else "the language's default"
         elif name == "annotations":
             span = candidate.origins.get(name)
             yield from ((f"{name}.{hint}", str(span or candidate.reason)) for hint in candidate.annotations or ())
-        elif name == "name" or (getattr(candidate, name) is not None and (name != "output_schema" or replies)):
+        elif name == "name" or (
+            getattr(candidate, name) is not None and (name != "output_schema" or settled.reply is not None)
+        ):
             span = candidate.origins.get(name)
             yield name, str(span) if span else candidate.reason
     for hint in tailoring.annotations:

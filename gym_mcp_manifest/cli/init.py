@@ -30,7 +30,7 @@ from gym_mcp_manifest.plan.records import ExposurePlan
 from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.findings import counted, print_findings
 from gym_mcp_manifest.routes.harvest import harvest_routes
-from gym_mcp_manifest.routes.middleware import installed_middleware
+from gym_mcp_manifest.routes.middleware import installed_middleware, session_cookie, session_secret
 
 __all__ = ["run_init"]
 
@@ -54,6 +54,11 @@ class _Live:
     @property
     def middleware(self) -> tuple[str, ...]:
         return tuple(entry.name for entry in installed_middleware(self.app) if not entry.is_session)
+
+    @property
+    def runs_whole(self) -> bool:
+        """Whether calls may run the whole app: its sessions, where it has any, are Starlette's own."""
+        return session_secret(self.app) is None or session_cookie(self.app) is not None
 
 
 def run_init(target: str, output: str | None, *, force: bool) -> int:
@@ -79,7 +84,7 @@ def run_init(target: str, output: str | None, *, force: bool) -> int:
 
 def _drafted(live: _Live, schema: str | None) -> Draft:
     default = live.plan(manifest_from_mapping({"version": 1}, live.folder))
-    draft = decide(default, harvest_routes(live.app), live.middleware)
+    draft = decide(default, harvest_routes(live.app), live.middleware, runs_whole=live.runs_whole)
     able = [dispatcher for dispatcher in draft.dispatchers if dispatcher.can_dispatch]
     if able:
         typed = {entry.text.removeprefix("/") for entry in draft.include}
@@ -138,6 +143,11 @@ def _report(plan: ExposurePlan, draft: Draft, path: Path | None) -> None:
         notes.append(
             f"{counted(len(draft.exclude), 'route')} cannot be a tool: see `routes.exclude` for the reasons"
         )
+    by_route = [tool.key for tool in draft.tools if tool.by_route]
+    if by_route:
+        notes.append(f"dispatched by `route`, which takes their shape: {', '.join(by_route)}")
+    if draft.run_middleware:
+        notes.append(f"dispatched by `app`, which runs the middleware: {', '.join(draft.run_middleware)}")
     if draft.skip_middleware:
         notes.append(f"READ `skip_middleware`: MCP calls do not pass through {', '.join(draft.skip_middleware)}")
     notes += [f"POST {d.path} is ignored: {d.reason}" for d in draft.dispatchers if d.source is None]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain, count
 
 from gym_mcp_manifest.diagnostics import Diagnostic
-from gym_mcp_manifest.draft.records import Dispatcher, Draft, Entry, Source
+from gym_mcp_manifest.draft.records import Dispatcher, Draft, Entry, Source, Tailored
 from gym_mcp_manifest.manifest.toolnames import RESERVED_NAMES, is_legal_name
 from gym_mcp_manifest.plan.claims import is_reserved
 from gym_mcp_manifest.plan.records import ExposurePlan
@@ -19,8 +19,13 @@ __all__ = ["decide", "mended", "with_source"]
 _NAME_CODES = frozenset({"GMM701", "GMM702", "GMM703"})
 
 
-def decide(plan: ExposurePlan, routes: Iterable[HarvestedRoute], middleware: Iterable[str]) -> Draft:
-    """The draft for an app by its plan under the language's defaults; `middleware` is what a call would skip."""
+def decide(
+    plan: ExposurePlan, routes: Iterable[HarvestedRoute], middleware: Iterable[str], *, runs_whole: bool
+) -> Draft:
+    """The draft for an app by its plan under the language's defaults; `middleware` is what a call would skip.
+
+    `runs_whole` tells that calls may run the whole app, since its sessions are of the kind that allows that.
+    """
     known = tuple(routes)
     refusals = _refusals(plan)
     plain = {
@@ -28,16 +33,23 @@ def decide(plan: ExposurePlan, routes: Iterable[HarvestedRoute], middleware: Ite
         for route in known
         if route.kind == "plain" and route.method == "POST" and not is_reserved(route)
     }
-    kept = [route for label, route in plain.items() if {d.code for d in refusals.get(label, ())} <= _NAME_CODES]
+    codes = {label: {d.code for d in refusals.get(label, ())} for label in plain}
+    by_route = [route for label, route in plain.items() if "GMM602" in codes[label] and _suits_route(route)]
+    kept = [r for label, r in plain.items() if r in by_route or codes[label] <= _NAME_CODES]
     left = [route for route in plain.values() if route not in kept]
+    whole = runs_whole and any(error.code == "GMM603" for error in plan.errors)
     draft = Draft(
         server=plan.server_name,
+        run_middleware=tuple(dict.fromkeys(middleware)) if whole else (),
         include=tuple(Entry(_pattern(route), _first_line(route)) for route in kept),
-        exclude=tuple(Entry(_pattern(route), _reason(refusals[route.label], route.label)) for route in left),
+        exclude=tuple(Entry(_pattern(route), _why_left(route, refusals[route.label])) for route in left),
         dispatchers=_dispatchers(known),
-        renames=_renames([route for route in kept if route.label in refusals], kept),
+        tools=(
+            *_renames([route for route in kept if codes[route.label] & _NAME_CODES], kept),
+            *(_by_route(route, refusals[route.label]) for route in ([] if whole else by_route)),
+        ),
     )
-    return mended(draft, plan, middleware)
+    return _for_app(draft, plan, middleware)
 
 
 def with_source(draft: Draft, source: Source) -> Draft:
@@ -47,19 +59,56 @@ def with_source(draft: Draft, source: Source) -> Draft:
 
 
 def mended(draft: Draft, plan: ExposurePlan, middleware: Iterable[str]) -> Draft:
-    """The draft with what settles the errors of its plan that are not about single routes."""
-    by_code: dict[str, list[Diagnostic]] = {}
-    for error in plan.errors:
-        by_code.setdefault(error.code, []).append(error)
-    if "GMM603" in by_code:
-        draft = replace(draft, skip_middleware=tuple(dict.fromkeys(middleware)))
-    if "GMM606" in by_code:
-        draft = replace(draft, sessionless="; ".join(d.message for d in by_code["GMM606"]))
+    """The draft with what settles the errors of its plan."""
     refusals = _refusals(plan)
+    draft = _without_refused(_for_app(draft, plan, middleware), refusals)
     for dispatcher in draft.dispatchers:
         if dispatcher.source is not None:
             draft = _settled(draft, dispatcher, dispatcher.source, refusals)
     return draft
+
+
+def _for_app(draft: Draft, plan: ExposurePlan, middleware: Iterable[str]) -> Draft:
+    """The draft with what settles errors that are not about single routes."""
+    by_code: dict[str, list[Diagnostic]] = {}
+    for error in plan.errors:
+        by_code.setdefault(error.code, []).append(error)
+    if "GMM603" in by_code and not draft.run_middleware:
+        draft = replace(draft, skip_middleware=tuple(dict.fromkeys(middleware)))
+    if "GMM606" in by_code:
+        draft = replace(draft, sessionless="; ".join(d.message for d in by_code["GMM606"]))
+    return draft
+
+
+def _without_refused(draft: Draft, refusals: Mapping[str, list[Diagnostic]]) -> Draft:
+    """The draft without the routes that are refused in the mode that it chose for them."""
+    labels = {entry: f"POST {entry.text}" for entry in draft.include}
+    found = {entry: refusals.get(label, []) for entry, label in labels.items()}
+    refused = [entry for entry in draft.include if not {d.code for d in found[entry]} <= _NAME_CODES]
+    if not refused:
+        return draft
+    gone = {labels[entry] for entry in refused}
+    return replace(
+        draft,
+        include=tuple(entry for entry in draft.include if entry not in refused),
+        exclude=(*draft.exclude, *(Entry(each.text, _reason(found[each], labels[each])) for each in refused)),
+        tools=tuple(tool for tool in draft.tools if tool.key not in gone),
+    )
+
+
+def _suits_route(route: HarvestedRoute) -> bool:
+    """Whether modes `route` and `app` take the shape of the route."""
+    return not route.parameters.unsupported and not route.parameters.clashes
+
+
+def _why_left(route: HarvestedRoute, found: Iterable[Diagnostic]) -> str:
+    """Why no mode takes the route."""
+    shape = (*route.parameters.unsupported, *route.parameters.clashes)
+    return "; ".join(shape) if shape else _reason(found, route.label)
+
+
+def _by_route(route: HarvestedRoute, found: Iterable[Diagnostic]) -> Tailored:
+    return Tailored(key=route.label, note=_reason(found, route.label), by_route=True)
 
 
 def _refusals(plan: ExposurePlan) -> dict[str, list[Diagnostic]]:
@@ -100,10 +149,10 @@ def _settled(
         for name, found in refused.items()
         if name not in held and name not in illegal
     ]
-    renames = dict(draft.renames)
-    taken = {*RESERVED_NAMES, *source.names, *_own_names(draft), *(entry.text for entry in renames.values())}
+    tools = {tool.key: tool for tool in draft.tools}
+    taken = {*RESERVED_NAMES, *source.names, *_own_names(draft), *(t.name for t in tools.values() if t.name)}
     for name in illegal:
-        renames[name] = Entry(_legal((name,), taken), f"{name!r} is no legal name")
+        tools[name] = Tailored(key=name, note=f"{name!r} is no legal name", name=_legal((name,), taken))
     if len(source.exclude) + len(more) < len(source.names):
         settled = replace(dispatcher, source=replace(source, exclude=(*source.exclude, *more)))
     else:
@@ -111,22 +160,22 @@ def _settled(
         reason = f"the specs in {source.file} cannot be dispatched: {why}"
         settled = replace(dispatcher, source=None, reason=reason)
     dispatchers = tuple(settled if each is dispatcher else each for each in draft.dispatchers)
-    return replace(draft, dispatchers=dispatchers, renames=tuple(renames.items()))
+    return replace(draft, dispatchers=dispatchers, tools=tuple(tools.values()))
 
 
 def _own_names(draft: Draft) -> Iterator[str]:
     return (entry.text.removeprefix("/") for entry in draft.include)
 
 
-def _renames(illegal: Iterable[HarvestedRoute], kept: Iterable[HarvestedRoute]) -> tuple[tuple[str, Entry], ...]:
+def _renames(illegal: Iterable[HarvestedRoute], kept: Iterable[HarvestedRoute]) -> tuple[Tailored, ...]:
     """Legal exposed names for routes whose paths give none: the handler's, else the path's letters."""
     taken = {*RESERVED_NAMES, *(route.path.removeprefix("/") for route in kept)}
-    renames: list[tuple[str, Entry]] = []
+    renames: list[Tailored] = []
     for route in illegal:
         own = route.path.removeprefix("/")
         name = _legal((route.function, own), taken)
         key = own if re.search(r"\s", own) else route.label
-        renames.append((key, Entry(name, f"the path gives {own!r}, which is no legal name")))
+        renames.append(Tailored(key=key, note=f"the path gives {own!r}, which is no legal name", name=name))
     return tuple(renames)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Dispatcher", "Draft", "Entry", "Source"]
+__all__ = ["Dispatcher", "Draft", "Entry", "Source", "Tailored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,17 @@ class Entry:
 
     text: str
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tailored:
+    """What the manifest says about one tool: `key` is its name or its route, `note` why."""
+
+    key: str
+    note: str
+    name: str | None = None
+    #: Whether its calls take all of FastAPI's handling of the route (`dispatch: route`).
+    by_route: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +58,9 @@ class Draft:
     include: tuple[Entry, ...] = ()
     exclude: tuple[Entry, ...] = ()
     dispatchers: tuple[Dispatcher, ...] = ()
-    #: Keys of `tools` with the exposed names that they are given.
-    renames: tuple[tuple[str, Entry], ...] = ()
+    tools: tuple[Tailored, ...] = ()
+    #: The app's middleware, which every call runs (`dispatch: app`).
+    run_middleware: tuple[str, ...] = ()
     skip_middleware: tuple[str, ...] = ()
     #: Why the app has no sessions; None where it has them.
     sessionless: str | None = None

@@ -26,7 +26,7 @@ def draft_text(draft: Draft, schema: str | None) -> str:
     sections = (
         _head(draft, schema),
         _server(draft),
-        _skip_middleware(draft),
+        _dispatch(draft),
         _routes(draft),
         _catch_all(draft),
         _tools(draft),
@@ -54,8 +54,16 @@ def _server(draft: Draft) -> Iterator[str]:
     yield '#   instructions: "One paragraph that agents read before their first call."'
 
 
-def _skip_middleware(draft: Draft) -> Iterator[str]:
-    yield "# Calls over MCP do not pass through the app's middleware; what is left out on purpose stands here."
+def _dispatch(draft: Draft) -> Iterator[str]:
+    yield "# How calls run: `direct` takes plain handlers only, `route` whatever FastAPI accepts, `app` runs the"
+    yield "# middleware as well. `tools` may say it for one tool."
+    if draft.run_middleware:
+        yield from _wrapped(f"Every call runs the app's middleware: {', '.join(draft.run_middleware)}.", "")
+        yield "dispatch: app"
+        return
+    yield "dispatch: direct"
+    yield ""
+    yield "# Such calls do not pass through the app's middleware; what is left out on purpose stands here."
     if draft.skip_middleware:
         yield "# READ THIS: each of these guards or changes HTTP requests, and does nothing for MCP calls. Where"
         yield "# one checks who is calling, remove its line and leave exposure off."
@@ -67,7 +75,8 @@ def _skip_middleware(draft: Draft) -> Iterator[str]:
 
 def _routes(draft: Draft) -> Iterator[str]:
     yield "# Typed routes: each plain POST route in `include` is a tool. A pattern is `/path`, `/group_*` (within"
-    yield "# a segment) or `/group/**` (across). /seed_session, /verify and /close_session are never tools."
+    yield "# a segment) or `/group/**` (across). /seed_session, /verify and /close_session are never tools. Other"
+    yield "# methods are spelled out, `GET /path`, with `dispatch: route` or `app`."
     yield "routes:"
     if draft.include:
         yield "  include:"
@@ -132,12 +141,15 @@ def _ignored(dispatcher: Dispatcher) -> Iterator[str]:
 def _tools(draft: Draft) -> Iterator[str]:
     yield "# Tailoring: the key is a tool's name, a pattern over names, or a route; what is not said here comes"
     yield "# from the handler or the spec. `gym-mcp explain tools` shows every key."
-    if draft.renames:
+    if draft.tools:
         yield "tools:"
-        for key, entry in draft.renames:
-            yield f"  {quoted(key)}:"
-            yield f"    # {_comment(entry.note)}"
-            yield f"    name: {quoted(entry.text)}"
+        for tool in draft.tools:
+            yield f"  {quoted(tool.key)}:"
+            yield from _wrapped(tool.note, "    ")
+            if tool.name is not None:
+                yield f"    name: {quoted(tool.name)}"
+            if tool.by_route:
+                yield "    dispatch: route"
         return
     key, words = _example(draft)
     yield "# For example:"

@@ -195,11 +195,25 @@ def test_routes_that_cannot_be_tools_are_excluded_with_the_reason(run_here: Run,
     ran = run_here("init", folder)
     text = (folder / "mcp.yaml").read_text(encoding="utf-8")
     excluded = text.partition("exclude:\n")[2].partition("unlisted")[0]
-    assert re.search(r'- "/upload"  # `file` is form data or a file', excluded)
-    assert re.search(r'dependency injection: `Depends\(<lambda>\)`\n +- "/guarded"', excluded) or re.search(
-        r'"/guarded"  # its handler uses dependency injection', excluded
-    )
-    assert "2 routes cannot be a tool" in ran.err
+    assert '- "/upload"  # `file` is an uploaded file, which no argument can carry' in excluded
+    assert "/guarded" not in excluded
+    assert "1 route cannot be a tool" in ran.err
+
+
+def test_routes_that_need_all_of_fastapis_handling_are_given_it(run_here: Run, folder: Path) -> None:
+    write_app(folder, SESSIONS + TOOLS + SHAPES)
+    ran = run_here("init", folder)
+    text = (folder / "mcp.yaml").read_text(encoding="utf-8")
+    tools = text.partition("\ntools:\n")[2].partition("\n\n")[0]
+    note = "its handler uses dependency injection: `Depends(<lambda>)`"
+    assert tools.rstrip() == f'  "POST /guarded":\n    # {note}\n    dispatch: route'
+    assert "dispatched by `route`, which takes their shape: POST /guarded" in ran.err
+    _, plan = planned(run_here, folder)
+    assert {tool["name"]: tool["dispatch"] for tool in plan["tools"]} == {
+        "ask": "direct",
+        "look_up": "direct",
+        "guarded": "route",
+    }
 
 
 def test_a_new_route_stops_the_boot_until_it_is_listed(run_here: Run, folder: Path) -> None:
@@ -225,8 +239,30 @@ def test_illegal_names_become_those_of_the_handlers(run_here: Run, folder: Path)
     }
 
 
+def test_middleware_runs_in_every_call(run_here: Run, folder: Path) -> None:
+    write_app(folder, SESSIONS + TOOLS + SHAPES + MIDDLEWARE)
+    ran = run_here("init", folder)
+    assert "dispatched by `app`, which runs the middleware: app.audit" in ran.err
+    text = (folder / "mcp.yaml").read_text(encoding="utf-8")
+    assert re.search(r"# Every call runs the app's middleware: app\.audit\.\ndispatch: app\n", text)
+    _, plan = planned(run_here, folder)
+    assert {tool["name"]: tool["dispatch"] for tool in plan["tools"]} == dict.fromkeys(
+        ("ask", "look_up", "guarded"), "app"
+    )
+
+
+OWN_SESSIONS = """
+class Sessions(SessionMiddleware):
+    pass
+
+
+app.add_middleware(Sessions, secret_key="app-key-app-key")
+"""
+
+
 def test_skipped_middleware_is_named_loudly(run_here: Run, folder: Path) -> None:
-    write_app(folder, SESSIONS + TOOLS + MIDDLEWARE)
+    body = SESSIONS.replace('app.add_middleware(SessionMiddleware, secret_key="app-key-app-key")', OWN_SESSIONS)
+    write_app(folder, body + TOOLS + MIDDLEWARE)
     ran = run_here("init", folder)
     assert "READ `skip_middleware`: MCP calls do not pass through app.audit" in ran.err
     text = (folder / "mcp.yaml").read_text(encoding="utf-8")

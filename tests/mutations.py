@@ -27,7 +27,7 @@ from gym_mcp_manifest.manifest.source import decode_source
 from gym_mcp_manifest.manifest.yamldoc import parse_document
 
 #: Seconds of this process's own time that a mutant may take.
-PATIENCE = 2
+PATIENCE = 10
 VALUES = (
     *(
         "null",

@@ -29,7 +29,7 @@ from gym_mcp_manifest.dispatch.request import (
 from gym_mcp_manifest.dispatch.result import Answer, CallResult, quoted, result_of
 from gym_mcp_manifest.dispatch.stack import OPEN_SESSION, direct_stack, routeless_stack
 from gym_mcp_manifest.exchange import ENDPOINT_PATHS
-from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders
+from gym_mcp_manifest.instance.headers import NO_HEADERS, RequestHeaders, secret_parts
 from gym_mcp_manifest.manifest.models import Limits
 from gym_mcp_manifest.plan.records import Tool
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
@@ -159,7 +159,8 @@ class Dispatcher:
             yield from (part.partition("=")[2] for part in cookie.split("; ") if self._cookie.is_of(part))
         if status >= 400:
             for name in self._headers.names:
-                yield from (value for value in sent.getlist(name) if len(value) >= _SHORTEST_SECRET)
+                for value in sent.getlist(name):
+                    yield from (part for part in secret_parts(value) if len(part) >= _SHORTEST_SECRET)
 
     def _scope(self, tool: Tool, made: Made, origin: Origin, session: OpenSession | None) -> Scope:
         contents = session.contents() if session else {}
@@ -215,4 +216,5 @@ class Dispatcher:
                 return  # nobody waits for the answer
             # Starlette has answered 500 and raises once more for the server's log; that is here.
             log.exception("the handler of %s %s raised", tool.method, tool.route)
-        reply.broken = reply.started and not reply.complete.is_set()
+        finally:
+            reply.broken = reply.started and not reply.complete.is_set()

@@ -41,13 +41,16 @@ class Answer:
         packed = [kind for kind in reversed(kinds) if kind not in ("", "identity")]
         if not packed or self.cut_after is not None:
             return self
-        body = self.body
+        body, beyond = self.body, False
         try:
             for kind in packed:
-                body = _unpacked(body, kind, limit if kind is packed[-1] else None)
+                if beyond:  # still packed, so there is nothing to show of it
+                    return Answer(self.status, None, b"", cut_after=limit)
+                body = _unpacked(body, kind, limit)
+                beyond = limit is not None and len(body) > limit
         except (KeyError, EOFError, zlib.error):
             return Answer(self.status, None, self.body)
-        if limit is not None and len(body) > limit:
+        if beyond:
             return Answer(self.status, self.content_type, body[:limit], cut_after=limit)
         return Answer(self.status, self.content_type, body)
 

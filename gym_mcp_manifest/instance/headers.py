@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import SecretStr
 
-__all__ = ["NO_HEADERS", "OWN_HEADERS", "RequestHeaders", "header_problems", "request_headers"]
+__all__ = ["NO_HEADERS", "OWN_HEADERS", "RequestHeaders", "header_problems", "request_headers", "secret_parts"]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -46,6 +47,20 @@ def request_headers(value: Mapping[str, Any]) -> RequestHeaders:
         tuple((name.lower(), SecretStr(text)) for name, text in fixed.items()),
         tuple(name.lower() for name in value.get("forward") or ()),
     )
+
+
+def secret_parts(value: str) -> Iterator[str]:
+    """A header's value and what a handler may make of it that is as secret: the credentials alone, a password."""
+    yield value
+    scheme, _, credentials = value.partition(" ")
+    if credentials.strip():
+        yield credentials.strip()
+    if scheme.lower() == "basic":
+        try:
+            pair = b64decode(credentials).decode("utf-8")
+        except ValueError:
+            return
+        yield from (pair, pair.partition(":")[2])
 
 
 def header_problems(value: Any) -> Iterator[str]:

@@ -106,8 +106,11 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
             named += _spread_models(own, place, (model,)) if model else [(_parameter(own, place), own)]
     all_bodies = list(_fields(dependant, "body_params"))
     bodies = _unique(all_bodies)
-    reads = method not in _BODYLESS and (_reads_request(dependant) or handler_class(context) is not None)
-    shape = _body_shape(bodies, reads)
+    own_reads = method not in _BODYLESS and dependant.request_param_name is not None
+    reads = own_reads or (method not in _BODYLESS and _may_read(dependant, context))
+    rest, open_ended = _rest(dependant, bodies)
+    # A model of the query that decides about other parameters is sure; that something reads a body is not.
+    shape = _body_shape(bodies, reads and rest is None)
     if shape in ("keys", "whole", "form"):
         of_body: Place = "form" if shape == "form" else "body"
         for own in all_bodies:
@@ -120,12 +123,14 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
     spread = all_bodies if shape == "spread" else []
-    rest, open_ended = _rest(dependant, shape, bodies)
+    if shape == "spread":
+        rest, open_ended = None, None
     schema, problem = derive_schema(
         {parameter.name: own for parameter, own in parameters},
         [parameter.name for parameter, _ in parameters if parameter.required],
         spread,
-        spreads=shape == "spread",
+        # Whose signature asks for the request itself may take anything; a dependency is seldom after a body.
+        spreads=shape == "spread" and (bool(bodies) or own_reads),
         open_ended=open_ended,
     )
     annotations = [own.field_info.annotation for own in spread]
@@ -135,7 +140,9 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         named=tuple(parameter for parameter, _ in parameters),
         body=shape,
         # What a handler reads of the request itself is sent whole, an empty object at least; DELETE seldom reads.
-        body_required=any(own.field_info.is_required() for own in all_bodies) if bodies else method != "DELETE",
+        body_required=any(own.field_info.is_required() for own in all_bodies)
+        if bodies
+        else own_reads and method != "DELETE",
         rest=rest,
         schema=schema,
         problem=problem,
@@ -193,19 +200,20 @@ def _unique(fields: Iterable[Any]) -> list[Any]:
     return list({own.name: own for own in reversed(list(fields))}.values())[::-1]
 
 
-def _reads_request(dependant: Dependant) -> bool:
-    """Whether the handler, or a dependency that is no security scheme, is given the request itself."""
-    own = dependant.request_param_name or dependant.http_connection_param_name
-    if own and not isinstance(dependant.call, SecurityBase):
+def _may_read(dependant: Dependant, context: RouteContext) -> bool:
+    """Whether a dependency, or a route class with a handler of its own, has the request and may read a body."""
+    return handler_class(context) is not None or any(map(_is_given_request, dependant.dependencies))
+
+
+def _is_given_request(dependant: Dependant) -> bool:
+    if dependant.request_param_name and not isinstance(dependant.call, SecurityBase):
         return True
-    return any(map(_reads_request, dependant.dependencies))
+    return any(map(_is_given_request, dependant.dependencies))
 
 
-def _rest(dependant: Dependant, shape: BodyShape, bodies: Iterable[Any]) -> tuple[Place | None, bool | None]:
+def _rest(dependant: Dependant, bodies: Iterable[Any]) -> tuple[Place | None, bool | None]:
     """Where arguments go that nothing names, and whether they are welcome there; None where no model tells."""
-    if shape == "spread":
-        return None, None
-    of_form = [model for own in bodies for model in _form_models(own)] if shape == "form" else []
+    of_form = [model for own in bodies for model in _form_models(own)]
     of_query = list(filter(None, map(_param_model, _fields(dependant, "query_params"))))
     kinds: tuple[tuple[Place, list[type[BaseModel]]], ...] = (("form", of_form), ("query", of_query))
     for place, models in kinds:

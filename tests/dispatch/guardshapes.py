@@ -29,11 +29,12 @@ from fastapi.security import (
     OAuth2PasswordRequestForm,
     SecurityScopes,
 )
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from shapebook import Case, Ran, bare, built, counted, sent, shape
 from shapemodels import Item
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 GROUP = "Dependencies and guards"
@@ -357,24 +358,122 @@ class ReadByHand:
         self.request = request
 
 
-@shape(
+ANY_SCHEMA = {
+    "tools": {"tool": {"input_schema": {"type": "object", "additionalProperties": True}, "optional": True}}
+}
+
+
+@built(
     "a body that a dependency reads from the request",
-    *sent({"name": "n", "deep": [1]}, {}),
+    *sent({"name": "n", "deep": [1]}),
+    Case({}),
     group=GROUP,
     direct="its handler uses dependency injection: `Depends(read_by_hand)`",
+    manifest=ANY_SCHEMA,
 )
-async def a_body_read_by_a_dependency(body: Annotated[Any, Depends(read_by_hand)]) -> Any:
-    return body
+def a_body_read_by_a_dependency(app: FastAPI, ran: Ran) -> None:
+    @app.post("/tool")
+    async def tool(body: Annotated[Any, Depends(read_by_hand)]) -> Any:
+        ran()
+        return body
+
+
+@built(
+    "a class as a dependency that is given the request",
+    *sent({"name": "n"}),
+    Case({}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(ReadByHand)`",
+    manifest=ANY_SCHEMA,
+)
+def a_body_read_through_a_dependency(app: FastAPI, ran: Ran) -> None:
+    @app.post("/tool")
+    async def tool(given: Annotated[ReadByHand, Depends()]) -> Any:
+        ran()
+        return await given.request.json()
+
+
+class Counted(APIRoute):
+    def get_route_handler(self) -> Callable[..., Any]:
+        handle = super().get_route_handler()
+
+        async def counted(request: Request) -> Response:
+            keys = len(await request.json()) if await request.body() else 0
+            response: Response = await handle(request)
+            return PlainTextResponse(f"{keys}: {bytes(response.body).decode()}", response.status_code)
+
+        return counted
+
+
+@built(
+    "a route class that reads the body",
+    *sent({"a": 1, "b": 2}),
+    Case({}),
+    group=GROUP,
+    direct="its route class Counted has a handler of its own",
+    manifest=ANY_SCHEMA,
+)
+def a_body_read_by_a_route_class(app: FastAPI, ran: Ran) -> None:
+    router = APIRouter(route_class=Counted)
+
+    @router.post("/tool")
+    async def tool() -> str:
+        ran()
+        return "done"
+
+    app.include_router(router)
+
+
+async def noted(request: Request) -> None:
+    request.session["seen"] = True
+
+
+async def connected(connection: HTTPConnection) -> str:
+    return connection.headers.get("content-type", "none")
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    limit: int = 10
+
+
+class Tight(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    limit: int = 10
 
 
 @shape(
-    "a class as a dependency that is given the request",
-    *sent({"name": "n"}, {}),
+    "a query model that allows others, beside a dependency with the request",
+    *bare({"limit": 1, "z": "9"}, {}, {"limit": "x"}),
     group=GROUP,
-    direct="its handler uses dependency injection: `Depends(ReadByHand)`",
+    direct="`filters` is a query parameter",
 )
-async def a_body_read_through_a_dependency(given: Annotated[ReadByHand, Depends()]) -> Any:
-    return await given.request.json()
+async def a_loose_query_beside_a_guard(
+    filters: Annotated[Loose, Query()], seen: Annotated[None, Depends(noted)]
+) -> dict[str, Any]:
+    return filters.model_dump()
+
+
+@shape(
+    "a query model that forbids others, beside the request",
+    *bare({"limit": 1}, {"limit": 1, "z": "9"}, {}),
+    group=GROUP,
+    direct="`filters` is a query parameter",
+)
+async def a_tight_query_beside_the_request(filters: Annotated[Tight, Query()], request: Request) -> dict[str, Any]:
+    return {**filters.model_dump(), "length": len(await request.body())}
+
+
+@shape(
+    "a dependency with the request, and no arguments",
+    Case({}),
+    group=GROUP,
+    direct="its handler uses dependency injection: `Depends(noted)`",
+)
+async def a_guard_without_arguments(
+    seen: Annotated[None, Depends(noted)], kind: Annotated[str, Depends(connected)]
+) -> str:
+    return kind
 
 
 def with_a_city(body: Item) -> str:

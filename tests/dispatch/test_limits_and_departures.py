@@ -213,6 +213,25 @@ def test_a_reply_that_breaks_off_is_no_answer(app: FastAPI) -> None:
     assert result["content"][0]["text"] == "HTTP 200 from POST /half: broke off after 4 bytes"
 
 
+def test_a_stream_whose_source_is_cancelled_is_no_answer(app: FastAPI) -> None:
+    @app.post("/cancelled")
+    async def cancelled() -> StreamingResponse:
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"half"
+            raise asyncio.CancelledError
+
+        return StreamingResponse(parts(), media_type="text/plain")
+
+    expose(app, name="unit", manifest={"version": 1}, instance=ON)
+    with served(app) as base:
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.post(f"{base}/cancelled", timeout=30)
+        session = seeded(base)
+        result = call(base, "cancelled", session).json()["result"]
+        assert (result["isError"], "broke off after 4 bytes" in result["content"][0]["text"]) == (True, True)
+        assert not call(base, "quick", session).json()["result"]["isError"]
+
+
 class Silent:
     """Middleware that ends requests without an answer."""
 

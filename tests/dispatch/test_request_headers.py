@@ -1,6 +1,7 @@
 """`mcp_headers`: set and forwarded headers reach the route; they are never arguments, nor shown."""
 
 import json
+from base64 import b64decode, b64encode
 from typing import Annotated, Any
 
 import pytest
@@ -115,6 +116,31 @@ def test_an_error_that_repeats_the_request_shows_no_agent_what_it_did_not_send(
     for secret in ("the secret", "of-the-operator", cookie.split(".")[0]):
         assert secret not in json.dumps(refused)
     assert cookie.split(".")[0] not in json.dumps(door.call("tell", {}, sent))
+
+
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [
+        ("Bearer sk-verysecret123", "sk-verysecret123"),
+        ("Basic " + b64encode(b"ada:verysecret123").decode(), "verysecret123"),
+    ],
+)
+def test_credentials_without_their_scheme_are_as_secret(
+    make_app: Any, open_door: Any, header: str, secret: str
+) -> None:
+    app = make_app()
+
+    @app.post("/fail")
+    async def fail(request: Request) -> None:
+        credentials = request.headers["authorization"].partition(" ")[2]
+        plain = b64decode(credentials).decode() if header.startswith("Basic") else credentials
+        raise HTTPException(401, {"bad": credentials, "plain": plain, "last": plain.rpartition(":")[2]})
+
+    block = {"mcp_headers": {"set": {"Authorization": header}}}
+    door = open_door(app, {"version": 1, "dispatch": "route"}, instance=block)
+    answer = door.call("fail", {}, door.seed())["content"][0]["text"]
+    assert answer == 'HTTP 401 from POST /fail: {"bad":"***","plain":"***","last":"***"}'
+    assert secret not in answer
 
 
 def test_short_words_of_the_instance_are_no_secrets_in_an_error(make_app: Any, open_door: Any) -> None:

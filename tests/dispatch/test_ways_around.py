@@ -275,6 +275,11 @@ def test_a_packed_answer_is_cut_by_what_is_in_it(open_local: Any) -> None:
         body = gzip.compress(b"a" * 10) + gzip.compress(b"b" * 10)
         return Response(body, headers={"content-encoding": "gzip"}, media_type="text/plain")
 
+    @app.post("/twice")
+    async def twice() -> Response:
+        body = gzip.compress(gzip.compress(b"a" * 10) + bytes(1_000_000))
+        return Response(body, headers={"content-encoding": "gzip, gzip"}, media_type="text/plain")
+
     @app.post("/unknown")
     async def unknown() -> Response:
         return Response(b"x" * 20_000, headers={"content-type": "text/plain; charset=nope"})
@@ -282,4 +287,5 @@ def test_a_packed_answer_is_cut_by_what_is_in_it(open_local: Any) -> None:
     door = open_local(app, with_mode("direct", limits={"result_bytes": 10_000}))
     assert door.call("packed", {})["content"][0]["text"].startswith("a" * 10_000 + "\n[cut: ")
     assert door.call("unknown", {})["content"][0]["text"].startswith("x" * 10_000 + "\n[cut: ")
+    assert door.call("twice", {})["content"][0]["text"].startswith("[cut: ")
     assert door.call("whole", {})["content"][0]["text"] == "a" * 10 + "b" * 10

@@ -281,16 +281,18 @@ _PLAN: dict[str, Explanation] = {
         "Take the proposed name. Where the route or tool may rightly be absent, mark the entry `optional: true`.",
     ),
     "GMM602": Explanation(
-        "The handler has a shape for which a call over MCP could answer differently from HTTP, or skip a "
-        "guard: query parameters, `Depends`, optional or several bodies, another method. A wrong answer "
-        "would look like a bad policy.",
-        "Exclude the route, or give it a handler with one JSON body. The finding shows the handler.",
+        "The handler has a shape for which a call in the tool's mode could answer differently from HTTP, or skip "
+        "a guard. `direct` takes plain handlers alone: no query parameters, no `Depends`, no optional or several "
+        "bodies, no other method than POST. `route` and `app` take nearly all. A wrong answer would look like a "
+        "bad policy.",
+        "Write `dispatch: route` for the tool, or keep the route HTTP-only; the finding has the line for either. "
+        "docs/dispatch.md tells what each mode accepts.",
     ),
     "GMM603": Explanation(
-        "Calls are dispatched without the app's own middleware, and this one would be skipped. If it "
-        "checks a key, limits a rate or changes answers, MCP would differ from HTTP.",
-        "If calls may go without it, name it in `skip_middleware`; it stays in place for HTTP. Otherwise "
-        "leave exposure off.",
+        "Calls in mode `direct` and `route` leave the app's own middleware out, and this one would be skipped. "
+        "If it checks a key, limits a rate or changes answers, MCP would differ from HTTP.",
+        "Write `dispatch: app`, which runs it. If calls may go without it, name it in `skip_middleware`; it "
+        "stays in place for HTTP.",
     ),
     "GMM604": Explanation(
         "It is not clear which dispatcher a `catch_all` entry is for: several are free, two entries want "

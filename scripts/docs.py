@@ -10,6 +10,7 @@ shapes from `tests/dispatch`, where the tests run them.
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
@@ -225,7 +226,7 @@ def shape_tables() -> str:
         lines += ["", f"### {group}", ""]
         if not any(shape.refused or shape.excluded for shape in held):
             titles = ", ".join(shape.title for shape in held)
-            lines += [f"Every mode accepts whatever a handler does: {titles}."]
+            lines += textwrap.wrap(f"Every mode accepts whatever a handler does: {titles}.", 118)
             continue
         lines += [f"| the route | {' | '.join(f'`{mode}`' for mode in MODES)} |", "|---|" + "---|" * len(MODES)]
         lines += [_shape_row(shape) for shape in held]

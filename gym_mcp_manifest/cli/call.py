@@ -42,6 +42,7 @@ def run_call(
     config: Path | None,
     server: str | None,
     overrides: Sequence[str],
+    headers: Sequence[tuple[str, str]] = (),
     *,
     as_json: bool,
 ) -> int:
@@ -49,14 +50,14 @@ def run_call(
     parsed = _json_object(sys.stdin.read() if arguments == "-" else arguments, "JSON arguments")
     body = _json_object(_seed_text(seed), "--seed")
     if target.startswith(("http://", "https://")):
-        return _call_at(target.rstrip("/"), tool, parsed, body, as_json=as_json)
+        return _call_at(target.rstrip("/"), tool, parsed, body, dict(headers), as_json=as_json)
     loaded = load_target(target, config, server, overrides, assume_on=True)
     if not loaded.instance.on:
         raise CallFailed(f"{loaded.instance.name}: exposure is off; to turn it on, {ADVICE_TO_TURN_ON}")
     print_notes(loaded)
     uses_tokens = merged_manifest(loaded).language.sessions.mode == "token"
     with running(exposed_app(loaded)) as url:
-        return _call_at(url, tool, parsed, body if uses_tokens else None, as_json=as_json)
+        return _call_at(url, tool, parsed, body if uses_tokens else None, dict(headers), as_json=as_json)
 
 
 @contextmanager
@@ -86,14 +87,20 @@ def running(app: FastAPI) -> Iterator[str]:
 
 
 def _call_at(
-    url: str, tool: str | None, arguments: dict[str, Any], seed: dict[str, Any] | None, *, as_json: bool
+    url: str,
+    tool: str | None,
+    arguments: dict[str, Any],
+    seed: dict[str, Any] | None,
+    more: dict[str, str],
+    *,
+    as_json: bool,
 ) -> int:
-    """Call at a base URL; `seed` None asks for no session."""
+    """Call at a base URL with `more` headers; `seed` None asks for no session."""
     base = url.removesuffix("/mcp")
-    headers = _seeded(base, seed) if seed is not None else {}
+    headers = _seeded(base, seed, more) if seed is not None else {}
     doubt = "; the reply of /seed_session hands out no session token: is exposure on?" if headers is None else ""
     try:
-        payload = asyncio.run(_exchange(f"{base}/mcp", headers or {}, tool, arguments))
+        payload = asyncio.run(_exchange(f"{base}/mcp", {**more, **(headers or {})}, tool, arguments))
     except ExceptionGroup as group:
         first: BaseException = group
         while isinstance(first, BaseExceptionGroup):
@@ -124,10 +131,12 @@ async def _exchange(
         return await client.call_tool(tool, arguments)
 
 
-def _seeded(base: str, seed: dict[str, Any]) -> dict[str, str] | None:
+def _seeded(base: str, seed: dict[str, Any], more: dict[str, str]) -> dict[str, str] | None:
     """The headers that the seed's reply hands out: none where the app has no sessions, None without a token."""
     try:
-        reply = httpx.post(f"{base}/seed_session", json=seed, timeout=60, trust_env=not is_loopback(base))
+        reply = httpx.post(
+            f"{base}/seed_session", json=seed, headers=more, timeout=60, trust_env=not is_loopback(base)
+        )
     except httpx.HTTPError as error:
         raise CallFailed(f"the server at {base} cannot be reached: {error}") from error
     if reply.status_code in (404, 405):

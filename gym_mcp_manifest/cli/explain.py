@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gym_mcp_manifest.diagnostics import CODES, nearest
+from gym_mcp_manifest.instance.nodes import OURS
 from gym_mcp_manifest.manifest.handbook import all_paths, look_up
 from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.handbook import code_payload, keys_payload, print_code, print_keys
@@ -48,6 +49,8 @@ def run_explain(word: str, *, as_json: bool) -> int:
             print_code(code, open_console())
         return 0
     entries = look_up(word)
+    if not entries and word in OURS:
+        return unknown(f"{word!r} is a key of the instance's block: docs/configuration.md tells of it", "", ())
     if not entries:
         return unknown(f"the language has no key {word!r}", word, _spellings())
     if as_json:

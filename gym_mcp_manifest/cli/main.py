@@ -289,6 +289,14 @@ def call(
     seed: Annotated[str, typer.Option("--seed", help="The seed body: JSON, or `@FILE` that holds it.")] = "{}",
     config: Config = None,
     server: Server = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            help="A header of the seed and the call, `Name: value`; may be repeated. A tool's route gets it where "
+            "`mcp_headers.forward` names it.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> Job:
     """Seed a session and call a tool as an agent would, with a real MCP client.
@@ -300,8 +308,12 @@ def call(
     and, while `serve` runs there, `gym-mcp call http://127.0.0.1:8000`
     """
     from gym_mcp_manifest.cli.call import run_call
+    from gym_mcp_manifest.cli.headers import header_of
 
-    return partial(run_call, target, tool, arguments, seed, config, server, overrides or [], as_json=as_json)
+    headers = [header_of(line) for line in header or ()]
+    return partial(
+        run_call, target, tool, arguments, seed, config, server, overrides or [], headers, as_json=as_json
+    )
 
 
 @app.command()
@@ -373,7 +385,8 @@ def parity(
     `gym-mcp parity manifests/weather --after /verify --after-body '{}'`
     """
     from gym_mcp_manifest.cli.explain_target import seed_body
-    from gym_mcp_manifest.cli.parity import ParityOptions, header_of, read_of, run_parity
+    from gym_mcp_manifest.cli.headers import header_of
+    from gym_mcp_manifest.cli.parity import ParityOptions, read_of, run_parity
     from gym_mcp_manifest.cli.plan import PlanTarget
 
     options = ParityOptions(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -31,13 +30,15 @@ from gym_mcp_manifest.parity.run import Inputs, ToolReport, compared
 from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
 from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.parity import parity_json, print_difference, print_tool, print_total
-from gym_mcp_manifest.routes.harvest import harvest_routes
+from gym_mcp_manifest.routes.harvest import HarvestedRoute, harvest_routes, serving_route
 from gym_mcp_manifest.routes.middleware import session_cookie
 
-__all__ = ["ParityOptions", "header_of", "read_of", "run_parity"]
+__all__ = ["ParityOptions", "read_of", "run_parity"]
 
 #: Those who log a handler's exception, which is an answer like any other here.
 _LOGS = ("uvicorn.error", "gym_mcp_manifest")
+#: How many tools a usage error names.
+_NAMED = 20
 
 
 class NothingToCompare(ManifestError):
@@ -76,7 +77,17 @@ def run_parity(chosen: PlanTarget, options: ParityOptions, *, as_json: bool) -> 
     if all(report.verdict == "skipped" for report in reports):
         print("gym-mcp: nothing was compared", file=sys.stderr)
         return 1
-    return int(any(report.verdict == "different" for report in reports))
+    unproved = [report.tool.name for report in reports if report.answers and "ok" not in report.answers]
+    if unproved:
+        print(
+            f"gym-mcp: no case succeeded, which shows little, of {', '.join(unproved)}; give good arguments with "
+            "--cases, credentials with --header",
+            file=sys.stderr,
+        )
+    missed = [report.missed for report in reports if report.missed]
+    for place in missed:
+        print(f"gym-mcp: the recorded case at {place} was not compared: no answer in time", file=sys.stderr)
+    return int(bool(missed) or any(report.verdict == "different" for report in reports))
 
 
 def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple[str, list[ToolReport]]:
@@ -89,6 +100,8 @@ def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple
     if plan.errors:
         raise ExposureRefused(plan.errors)
     tools = _narrowed(plan, options.tools)
+    if options.after is not None:
+        _require_route(options.after, routes)
     recorded = read_cases(options.cases, {t.name: t for t in plan.tools}, options.seed) if options.cases else []
     inputs = Inputs(recorded, options.examples, options.random_seed, options.seed)
     skipped = _skipped(plan, tools, options.destructive)
@@ -125,12 +138,22 @@ def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple
         return plan.server_name, asyncio.run(compare(base, progress))
 
 
+def _require_route(read: Read, routes: Sequence[HarvestedRoute]) -> None:
+    path = read.path.partition("?")[0]
+    if serving_route(routes, read.method, path) is None and not any(route.is_blind for route in routes):
+        readable = [route.label for route in routes if route.method in ("GET", "POST")]
+        guess = nearest(f"{read.method} {path}", readable)
+        hint = f"; did you mean {guess!r}?" if guess else ""
+        raise typer.BadParameter(f"--after: the app has no route {read.method} {path}{hint}")
+
+
 def _narrowed(plan: ExposurePlan, globs: Sequence[str]) -> list[Tool]:
     """The tools whose own or exposed name one of the globs matches; all without globs."""
     for glob in globs:
         if not any(_is_named(tool, glob) for tool in plan.tools):
-            guess = nearest(glob, [tool.name for tool in plan.tools])
-            hint = f"; did you mean {guess!r}?" if guess else ""
+            names = [tool.name for tool in plan.tools]
+            guess = nearest(glob, names)
+            hint = f"; did you mean {guess!r}?" if guess else f"; there are {', '.join(names[:_NAMED])}"
             raise typer.BadParameter(f"--tool: no exposed tool is called {glob!r}{hint}")
     if not plan.tools:
         raise NothingToCompare(f"{plan.server_name}: no tool is exposed, so there is nothing to compare")
@@ -210,18 +233,6 @@ class _Progress:
         self.__exit__()
         yield
         self.__enter__()
-
-
-def header_of(line: str) -> tuple[str, str]:
-    """The name and value of a `--header`.
-
-    Raises:
-        typer.BadParameter: it is not `Name: value` in letters that a header can have; its text is not shown.
-    """
-    found = re.fullmatch(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*", line)
-    if found is None:
-        raise typer.BadParameter("--header: expected `Name: value`")
-    return found[1].lower(), found[2]
 
 
 def read_of(route: str | None, body: str) -> Read | None:

@@ -138,6 +138,9 @@ def _extra_key(path: Path, layered: Layered, value: Any) -> tuple[str, str, str]
         kind = next(kind for kind in SOURCE_KEYS if kind in _value_at(path[:-1], layered.data))
         cure = "make two sources of it" if key in SOURCE_KEYS else f"leave `{key}` out"
         return "GMM301", f"`{key}` does not go with `{kind}` in {place}", cure
+    if key.startswith("mcp_") or key == "expose_tools_over_mcp":
+        cure = "it is a key of the instance's block, in its configuration: see docs/configuration.md"
+        return "GMM201", f"unknown key `{key}` in {place}", cure
     usable = usable_keys(path[:-1])
     guess = nearest(key, (*usable, *additions))
     hint = f"did you mean `{guess}`?" if guess else f"known here: {', '.join(usable)}"

@@ -442,10 +442,15 @@ class Language(Section):
         description="The version of the language; 1."
     )
     server: ServerInfo = Field(ServerInfo(), description="What clients see besides the instance's name.")
-    dispatch: Mode = Field("direct", description="How calls run, for every tool that does not say otherwise.")
+    dispatch: Mode = Field(
+        "direct",
+        description="How calls run, where a tool does not say otherwise: direct takes plain POST handlers only; "
+        "route all of FastAPI's handling of a route, dependencies included; app the middleware as well.",
+    )
     skip_middleware: tuple[str, ...] = Field(
         (),
-        description="Globs over dotted names of the app's middleware that direct calls leave out on purpose.",
+        description="Globs over dotted names of the app's middleware that direct and route calls leave out on "
+        "purpose; app calls run all of it.",
         examples=[["my_server.timing.*"]],
     )
     routes: Routes = Field(Routes(), description="Typed routes harvested from the app.")

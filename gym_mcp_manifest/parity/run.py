@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal
 
@@ -61,6 +62,10 @@ class ToolReport:
     reason: str | None = None
     finding: Finding | None = None
     unstable: tuple[str, ...] = ()
+    #: How often plain HTTP answered how: `ok`, a status of a failure, `refused` where no request could be made.
+    answers: Mapping[str, int] = field(default_factory=dict)
+    #: Where the recorded case stands that was not answered in time, so that it says nothing.
+    missed: str | None = None
 
 
 async def compared(
@@ -95,6 +100,7 @@ class _Comparison:
         self._ignore = ignore
         #: Places that were seen to differ between plain calls, in the order in which they were seen.
         self._unstable: dict[str, None] = {}
+        self._answers: Counter[str] = Counter()
 
     async def run(self, cases: Iterable[Case], tell: Callable[[str, int], None]) -> ToolReport:
         """Go through the cases until one differs."""
@@ -105,11 +111,12 @@ class _Comparison:
                 foreign += 1
                 continue
             try:
-                finding = await self._examined(case)
+                http, finding = await self._examined(case)
             except NoAnswer:
                 reason = f"{self._tool.method} {self._tool.route} did not answer in time"
-                return self._report("skipped", done, reason)
+                return replace(self._report("skipped", done, reason), missed=case.place)
             done += 1
+            self._answers[_kind_of(http)] += 1
             if finding is not None:
                 return replace(self._report("different", done), finding=await self._minimised(finding))
         if not done:
@@ -118,22 +125,23 @@ class _Comparison:
         return self._report("same", done)
 
     def _report(self, verdict: Verdict, cases: int, reason: str | None = None) -> ToolReport:
-        return ToolReport(self._tool, verdict, cases, reason, unstable=tuple(self._unstable))
+        unstable, answers = tuple(self._unstable), dict(self._answers)
+        return ToolReport(self._tool, verdict, cases, reason, unstable=unstable, answers=answers)
 
-    async def _examined(self, case: Case) -> Finding | None:
-        """Both answers to a case, where they differ at a place at which plain calls do not."""
+    async def _examined(self, case: Case) -> tuple[Told, Finding | None]:
+        """The plain answer to a case, and both where they differ at a place at which plain calls do not."""
         http = await self._doors.by_http(case, self._tool)
         mcp = await self._doors.by_mcp(case, self._tool, http)
         found = self._telling(differences(http, mcp))
         shaky: set[Place] = set()
         for _ in range(_REPEATS):
             if not found:
-                return None
+                return http, None
             again = await self._doors.by_http(case, self._tool)
             shaky |= {each.place for each in self._telling(differences(http, again))}
             found = [each for each in found if not any(_touch(each.place, place) for place in shaky)]
             self._unstable |= dict.fromkeys(map(place_text, sorted(shaky, key=place_text)))
-        return Finding(case, http, mcp, found[0]) if found else None
+        return http, Finding(case, http, mcp, found[0]) if found else None
 
     def _telling(self, found: Iterable[Difference]) -> list[Difference]:
         return [each for each in found if not ignored(each.place, self._ignore)]
@@ -152,13 +160,19 @@ class _Comparison:
                 trials -= 1
                 tried.append(arguments)
                 try:
-                    found = await self._examined(replace(finding.case, arguments=arguments))
+                    _, found = await self._examined(replace(finding.case, arguments=arguments))
                 except NoAnswer:
                     continue
                 if found is not None and found.difference.place[0] == finding.difference.place[0]:
                     finding, progress = found, True
                     break
         return finding
+
+
+def _kind_of(http: Told) -> str:
+    if not http.get("isError"):
+        return "ok"
+    return str(http["status"]) if "status" in http else "refused" if http.get("refused") else "broken"
 
 
 def _touch(one: Place, other: Place) -> bool:

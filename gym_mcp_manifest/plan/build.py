@@ -12,7 +12,7 @@ from gym_mcp_manifest.manifest.tailoring import Subject, unmatched_entries
 from gym_mcp_manifest.plan.aliases import AliasTable, build_aliases
 from gym_mcp_manifest.plan.candidates import candidates, own_name
 from gym_mcp_manifest.plan.claims import Claims, claim_routes
-from gym_mcp_manifest.plan.guards import app_findings, middleware_findings, rule_findings
+from gym_mcp_manifest.plan.guards import ChosenMode, app_findings, middleware_findings, rule_findings
 from gym_mcp_manifest.plan.inputs import PlanInputs
 from gym_mcp_manifest.plan.judge import Judgement, judge
 from gym_mcp_manifest.plan.lint import name_lint
@@ -87,9 +87,9 @@ def _findings(inputs: PlanInputs, claims: Claims, judgements: tuple[Judgement, .
     yield from unmatched_overlays(inputs.specs, _overlayable(inputs, judgements))
     yield from app_findings(inputs.manifest, inputs.routes)
     if judgements:
-        modes = frozenset(judgement.mode for judgement in judgements)
+        chosen = [ChosenMode(judgement.name, judgement.mode, judgement.mode_span) for judgement in judgements]
         middleware, routes = inputs.middleware, inputs.routes
-        yield from middleware_findings(inputs.manifest, middleware, routes, modes, settled=inputs.settled)
+        yield from middleware_findings(inputs.manifest, middleware, routes, chosen, settled=inputs.settled)
         names = {name: None for j in judgements for name in (j.candidate.own_name, j.name)}
         yield from rule_findings(inputs.manifest, tuple(names))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gym_mcp_manifest.diagnostics import Diagnostic, Span, nearest
@@ -12,7 +13,10 @@ from gym_mcp_manifest.manifest.patterns import name_matches
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, serving_route
 from gym_mcp_manifest.routes.middleware import InstalledMiddleware
 
-__all__ = ["app_findings", "middleware_findings", "rule_findings"]
+__all__ = ["ChosenMode", "app_findings", "middleware_findings", "rule_findings"]
+
+#: How many tools a finding names.
+_NAMED = 3
 
 
 def app_findings(manifest: Manifest, routes: tuple[HarvestedRoute, ...]) -> Iterator[Diagnostic]:
@@ -51,20 +55,32 @@ def _serves_mcp(route: HarvestedRoute) -> bool:
     return head.startswith("/mcp") and any(route.regex and route.regex.match(path) for path in ("/mcp", "/mcp/"))
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenMode:
+    """The mode of one tool, and where it is written; None for the language's default."""
+
+    name: str
+    mode: Mode
+    span: Span | None
+
+
 def middleware_findings(
     manifest: Manifest,
     installed: tuple[InstalledMiddleware, ...],
     routes: tuple[HarvestedRoute, ...],
-    modes: frozenset[Mode],
+    chosen: Sequence[ChosenMode],
     *,
     settled: bool,
 ) -> Iterator[Diagnostic]:
     """Middleware that calls would skip without being told to, and globs that name none.
 
-    `modes` are those that tools have: `app` runs the middleware, the others do not.
+    `chosen` are the tools' modes: `app` runs the middleware, the others do not.
     """
     globs = manifest.language.skip_middleware
-    skipping = " and ".join(f"`{mode}`" for mode in ("direct", "route") if mode in modes)
+    skipping = [each for each in chosen if each.mode != "app"]
+    whose = _whose(skipping, chosen)
+    written = next((each.span for each in skipping if each.span), None)
+    place = manifest.places.span(("skip_middleware",), key=True) if globs else None
     for middleware in installed if skipping else ():
         if (
             middleware.is_session
@@ -74,8 +90,8 @@ def middleware_findings(
             continue
         yield Diagnostic(
             code="GMM603",
-            message=f"the app's middleware {middleware.name} would be skipped by {skipping} calls",
-            span=manifest.places.span(("skip_middleware",), key=True) or _app_span(routes),
+            message=f"the app's middleware {middleware.name} would be skipped by {whose}",
+            span=place or written or manifest.places.span(("skip_middleware",), key=True) or _app_span(routes),
             hint=f"to run it, write `dispatch: app`; if calls may leave it out, write "
             f"`skip_middleware: [{middleware.name!r}]`",
         )
@@ -89,7 +105,8 @@ def middleware_findings(
                 span=manifest.places.span(("skip_middleware", index)),
                 hint=f"did you mean `{guess}`?" if guess else f"installed: {', '.join(names) or 'none'}",
             )
-    wants_session = manifest.language.sessions.mode == "token" and settled and ("app" in modes or not globs)
+    runs = any(each.mode == "app" for each in chosen)
+    wants_session = manifest.language.sessions.mode == "token" and settled and (runs or not globs)
     if wants_session and not any(middleware.is_session for middleware in installed):
         yield Diagnostic(
             code="GMM606",
@@ -97,6 +114,17 @@ def middleware_findings(
             span=manifest.places.span(("sessions", "mode")) or _app_span(routes),
             hint="add Starlette's SessionMiddleware, or write `sessions: {mode: none}`",
         )
+
+
+def _whose(skipping: Sequence[ChosenMode], chosen: Sequence[ChosenMode]) -> str:
+    """Whose calls skip middleware: by their modes, and by the names of the tools where others do not."""
+    modes = {each.mode for each in skipping}
+    calls = " and ".join(f"`{mode}`" for mode in ("direct", "route") if mode in modes) + " calls"
+    if len(skipping) == len(chosen):
+        return calls
+    names = list(dict.fromkeys(each.name for each in skipping))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{calls} of {', '.join(names[:_NAMED])}{more}"
 
 
 def rule_findings(manifest: Manifest, names: tuple[str, ...]) -> Iterator[Diagnostic]:

@@ -49,6 +49,8 @@ class Judgement:
     candidate: Candidate
     name: str
     mode: Mode
+    #: Where the mode is written; None for the language's default.
+    mode_span: Span | None = None
     tool: Tool | None = None
     excluded: Excluded | None = None
     found: tuple[Diagnostic, ...] = ()
@@ -68,11 +70,12 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
     tailoring = tailorings(inputs.manifest, candidate.own_name, candidate.route_label, own_names)
     name = tailoring.get("name") or candidate.own_name
     mode, mode_path = mode_of(candidate, tailoring, inputs.manifest.language)
+    mode_span = inputs.manifest.places.span(mode_path) if mode_path else None
     absent = _absence(candidate, tailoring, inputs)
     if absent is not None:
         found = (absent,) if isinstance(absent, Diagnostic) else ()
         excluded = absent if isinstance(absent, Excluded) else None
-        return Judgement(candidate, name, mode, excluded=excluded, found=found)
+        return Judgement(candidate, name, mode, mode_span, excluded=excluded, found=found)
     candidate = overlaid(candidate, name, inputs.specs)
     name_span = tailoring.span("name") or candidate.span or candidate.route.handler
     schema, span = _chosen_schema(candidate, tailoring, inputs)
@@ -92,20 +95,20 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
         *_name_findings(name, candidate, name_span),
     )
     if schema is None:
-        return Judgement(candidate, name, mode, found=found, name_span=name_span)
+        return Judgement(candidate, name, mode, mode_span, found=found, name_span=name_span)
     own = _own_schema(candidate, schema, inputs)
     names = argument_names(schema, own)
     if not errors_among(found):
         nested = candidate.route.parameters.nested
         found = (*found, *argument_findings(candidate.own_name, schema, own, tailoring, nested))
     if errors_among(found):
-        return Judgement(candidate, name, mode, found=found, name_span=name_span, arguments=names)
+        return Judgement(candidate, name, mode, mode_span, found=found, name_span=name_span, arguments=names)
     shown = tailored_schema(schema, own, tailoring)
     tool = _tool(candidate, tailoring, _Settled(name, mode, mode_path, schema, own, reply), inputs)
     unsendable = _unsendable(tool, candidate)
     if unsendable is not None:
         found = (*found, unsendable)
-        return Judgement(candidate, name, mode, found=found, name_span=name_span, arguments=names)
+        return Judgement(candidate, name, mode, mode_span, found=found, name_span=name_span, arguments=names)
     told = AdvertisedTool(
         name,
         tool.description,
@@ -117,7 +120,7 @@ def judge(candidate: Candidate, inputs: PlanInputs, own_names: Set[str]) -> Judg
         of_dispatcher=candidate.source == "catch_all",
     )
     return Judgement(
-        candidate, name, mode, tool, found=found, name_span=name_span, advertised=told, arguments=names
+        candidate, name, mode, mode_span, tool, found=found, name_span=name_span, advertised=told, arguments=names
     )
 
 

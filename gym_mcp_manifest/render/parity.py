@@ -27,10 +27,13 @@ def print_tool(report: ToolReport, width: int, console: Console) -> None:
     verdict = "DIFFERENT" if report.verdict == "different" else report.verdict
     cases = counted(report.cases, "case")
     line = f"{report.tool.name:<{width}}  {cases:>9}  {verdict}"
+    if report.answers:
+        told = sorted(report.answers.items(), key=_first_ok)
+        line += f" ({', '.join(f'{kind}: {count}' for kind, count in told)})"
     if report.reason:
         line += f": {report.reason}"
     if report.unstable:
-        line += f" (not deterministic: {', '.join(report.unstable[:4])}{', ...' if report.unstable[4:] else ''})"
+        line += f"; not deterministic: {', '.join(report.unstable[:4])}{', ...' if report.unstable[4:] else ''}"
     console.print(Text(line, style=_STYLES[report.verdict]), soft_wrap=True)
 
 
@@ -77,6 +80,10 @@ def parity_json(server: str, reports: Sequence[ToolReport], random_seed: int) ->
     return json.dumps(payload, indent=2, ensure_ascii=False)
 
 
+def _first_ok(answer: tuple[str, int]) -> tuple[bool, str]:
+    return answer[0] != "ok", answer[0]
+
+
 def _count(reports: Sequence[ToolReport], verdict: str) -> int:
     return sum(report.verdict == verdict for report in reports)
 
@@ -89,6 +96,8 @@ def _tool(report: ToolReport) -> dict[str, Any]:
         "verdict": report.verdict,
         "reason": report.reason,
         "cases": report.cases,
+        "answers": dict(report.answers),
+        "missed": report.missed,
         "not_deterministic": list(report.unstable),
         "difference": _difference(report.finding) if report.finding else None,
     }

@@ -138,6 +138,23 @@ def test_without_sessions_a_target_is_called_without_a_seed(run_here: Run, serve
     assert (ran.code, "not today" in ran.err) == (1, True)
 
 
+def test_headers_are_sent_with_the_seed_and_the_call(run_here: Run, server: Path) -> None:
+    (server / "mcp.yaml").write_text("version: 1\ndispatch: route", encoding="utf-8")
+    (server / "config.yaml").write_text(
+        "expose_tools_over_mcp: true\nmcp_headers: {forward: [x-key]}", encoding="utf-8"
+    )
+    told = """
+
+@app.post("/told")
+async def told(request: Request) -> list:
+    return request.headers.getlist("x-key")
+"""
+    (server / "app.py").write_text((server / "app.py").read_text(encoding="utf-8") + told, encoding="utf-8")
+    assert json.loads(run_here("call", server, "told", "--header", "X-Key: open").out) == ["open"]
+    ran = run_here("call", server, "told", "--header", "the-key")
+    assert (ran.code, "--header: expected `Name: value`" in ran.err, "the-key" in ran.err) == (2, True, False)
+
+
 def test_without_sessions_a_running_server_is_called_without_a_token(
     run_here: Run, start: Start, server: Path
 ) -> None:

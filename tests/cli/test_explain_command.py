@@ -522,3 +522,12 @@ def test_a_tool_and_a_session_are_explained_together(run_here: Run, ruled: Path)
 def test_without_sessions_every_call_sees_every_tool(run_here: Run, server: Path) -> None:
     (server / "mcp.yaml").write_text("version: 1\nsessions: {mode: none}", encoding="utf-8")
     assert "every call sees every tool" in run_here("explain", server, "--seed", "{}").out
+
+
+def test_keys_of_the_instance_are_known_as_such(run_here: Run, server: Path) -> None:
+    ran = run_here("explain", "mcp_headers")
+    assert (ran.code, "a key of the instance's block: docs/configuration.md" in ran.err) == (1, True)
+    (server / "mcp.yaml").write_text("version: 1\nmcp_headers: {forward: [x]}", encoding="utf-8")
+    ran = run_here("validate", server)
+    assert "unknown key `mcp_headers`" in ran.out
+    assert "a key of the instance's block, in its configuration" in ran.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -379,7 +380,7 @@ def test_a_broken_dispatcher_is_found_and_shown_with_the_smallest_arguments(
 
     ran = run_here(*given)
     assert ran.code == 1
-    assert "echo     2 cases  DIFFERENT\n" in ran.out
+    assert "echo     2 cases  DIFFERENT (ok: 2)\n" in ran.out
     assert f"echo: POST /echo, dispatch direct, from {cases}:3\n" in ran.out
     assert '  arguments  {"trigger": {}}\n  seed       {"who": "Ada"}\n' in ran.out
     place = "  differs at structuredContent.with.trigger\n    HTTP     {}\n    MCP      nothing\n"
@@ -407,7 +408,7 @@ def test_what_differs_between_plain_calls_too_is_told_and_hides_no_difference(
     given = ("parity", server, "--tool", "fre*", "--examples", "3")
     ran = run_here(*given)
     assert ran.code == 0
-    assert "fresh    3 cases  same (not deterministic: structuredContent.id, text.id)\n" in ran.out
+    assert "fresh    3 cases  same (ok: 3); not deterministic: structuredContent.id, text.id\n" in ran.out
     assert "not deterministic" not in run_here(*given, "--ignore", "id").out
 
     break_results("fresh", lambda value: without(value, "kept"))
@@ -452,7 +453,7 @@ def test_an_app_without_sessions_is_compared_with_a_warning(run_here: Run, tmp_p
     )
     (tmp_path / "mcp.yaml").write_text("version: 1\nsessions: {mode: none}\n", encoding="utf-8")
     ran = run_here("parity", tmp_path)
-    assert (ran.code, "count   20 cases  same\n" in ran.out) == (0, True)
+    assert (ran.code, bool(re.search(r"count   20 cases  same \(ok: \d+", ran.out))) == (0, True)
     assert "there are no sessions" in ran.err
 
 
@@ -532,6 +533,8 @@ def test_a_bad_row_of_cases_is_told_with_its_line(
         (["--seed", '{"refuse": true}'], 1, "POST /seed_session answered 418"),
         (["--tool", "ecco"], 2, "did you mean 'echo'?"),
         (["--after", "verify"], 2, "neither /PATH"),
+        (["--after", "/verfy"], 2, "the app has no route POST /verfy; did you mean 'POST /verify'?"),
+        (["--after", "GET /verify"], 2, "the app has no route GET /verify; did you mean 'POST /verify'?"),
         (["--after", "/verify", "--after-body", "{"], 2, "--after-body: not JSON"),
         (["--seed", "{"], 2, "--seed: not JSON"),
         (["--header", "secret"], 2, "expected `Name: value`"),
@@ -562,3 +565,38 @@ def test_a_comparison_can_be_interrupted(start: Start, write: Write) -> None:
     assert comparing.stop(signal.SIGINT) == 130
     assert comparing.log.strip().endswith("gym-mcp: interrupted")
     assert "Traceback" not in comparing.log
+
+
+def test_it_tells_how_http_answered_and_where_nothing_succeeded(
+    run_here: Run, write: Write, tmp_path: Path
+) -> None:
+    locked = """
+from fastapi import Header
+@app.post("/locked")
+async def locked(x_key: str = Header()) -> str:
+    if x_key != "open":
+        raise HTTPException(401, "closed")
+    return "in"
+"""
+    folder = write(manifest="version: 1\ndispatch: route\n")
+    (folder / "app.py").write_text((folder / "app.py").read_text(encoding="utf-8") + locked, encoding="utf-8")
+    ran = run_here("parity", folder, "--tool", "locked")
+    assert ran.code == 0
+    assert re.search(r"locked +20 cases +same \(401: \d+, 422: \d+(, refused: \d+)?\)", ran.out)
+    assert "no case succeeded, which shows little, of locked" in ran.err
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text('{"tool": "locked", "arguments": {"x-key": "open"}}\n', encoding="utf-8")
+    ran = run_here("parity", folder, "--tool", "locked", "--cases", cases, "--examples", "0", "--json")
+    assert json.loads(ran.out)["tools"][0]["answers"] == {"ok": 1}
+    assert "no case succeeded" not in ran.err
+
+
+def test_a_recorded_case_that_is_not_answered_in_time_fails_the_run(
+    run_here: Run, write: Write, tmp_path: Path
+) -> None:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text('{"tool": "patient"}\n', encoding="utf-8")
+    options = ("--timeout", "0.5", "--tool", "patient", "--tool", "echo", "--examples", "2")
+    ran = run_here("parity", write("patient"), *options, "--cases", cases)
+    assert ran.code == 1
+    assert "cases.jsonl:1 was not compared: no answer in time" in ran.err

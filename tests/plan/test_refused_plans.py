@@ -506,6 +506,20 @@ def test_tokens_without_any_session_middleware_are_refused_once_the_app_is_settl
         pytest.fail("the app started")
 
 
+def test_skipped_middleware_is_told_where_the_mode_is_chosen(make_app, tmp_path):
+    app = make_app()
+    app.add_middleware(type("Odd", (), {"__module__": "odd"}))
+    app.post("/a")(handler)
+    app.post("/b")(handler)
+    path = tmp_path / "mcp.yaml"
+    path.write_text("version: 1\ndispatch: app\ntools:\n  b: {dispatch: route}\n", encoding="utf-8")
+    with pytest.raises(ExposureRefused) as caught:
+        expose(app, name="unit", manifest=path, instance=ON)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.line, found.column) == ("GMM603", 4, 17)
+    assert found.message == "the app's middleware odd.Odd would be skipped by `route` calls of b"
+
+
 def test_everything_that_is_wrong_is_told_at_once(make_app):
     app = make_app(protocol=False)
     app.add_middleware(type("Odd", (), {"__module__": "odd"}))

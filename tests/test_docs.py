@@ -53,6 +53,7 @@ def test_every_faulty_manifest_has_the_fault_that_it_shows(example: Example) -> 
 @pytest.mark.parametrize("example", of_kind("configuration"), ids=place)
 def test_every_configuration_is_valid(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SECRET", "a secret")
+    monkeypatch.setenv("API_KEY", "a key")
     config = tmp_path / "config.yaml"
     config.write_text(example.text, encoding="utf-8")
     instance = read_instance(config)

@@ -225,7 +225,7 @@ def _not_servable(entry: RouteEntry, route: HarvestedRoute, span: Span | None) -
 def _matches_nothing(
     key: str, entry: RouteEntry, span: Span | None, served: Iterable[HarvestedRoute]
 ) -> Diagnostic:
-    guess = nearest(entry.match.path, [route.path for route in served if route.method == entry.match.method])
+    guess = _nearest_route(entry, tuple(served))
     cure = f"did you mean `{guess}`? " if guess else ""
     return Diagnostic(
         code="GMM601",
@@ -233,6 +233,15 @@ def _matches_nothing(
         span=span,
         hint=f"{cure}Where the route may be absent, write `{{match: {entry.match.text!r}, optional: true}}`",
     )
+
+
+def _nearest_route(entry: RouteEntry, served: tuple[HarvestedRoute, ...]) -> str | None:
+    """The route that was most likely meant, as one writes it: of the same method, else of the same path."""
+    by_path = {route.path: route for route in served if route.method == entry.match.method}
+    guess = nearest(entry.match.path, list(by_path))
+    if guess is not None:
+        return _written_as(by_path[guess])
+    return next((_written_as(route) for route in served if route.path == entry.match.path), None)
 
 
 def _written(manifest: Manifest) -> bool:

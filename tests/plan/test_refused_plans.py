@@ -520,6 +520,18 @@ def test_skipped_middleware_is_told_where_the_mode_is_chosen(make_app, tmp_path)
     assert found.message == "the app's middleware odd.Odd would be skipped by `route` calls of b"
 
 
+@pytest.mark.parametrize(
+    ("entry", "guess"),
+    [("GET /items/{id}", "GET /items/{item_id}"), ("/items/{item_id}", "GET /items/{item_id}"), ("/tol", "/tool")],
+)
+def test_the_nearest_route_is_told_as_one_writes_it(make_app, entry, guess):
+    app = make_app()
+    app.post("/tool")(handler)
+    app.get("/items/{item_id}")(handler)
+    (found,) = findings(app, {"routes": {"include": ["/tool", entry]}})
+    assert (found.code, f"did you mean `{guess}`?" in found.hint) == ("GMM601", True)
+
+
 def test_everything_that_is_wrong_is_told_at_once(make_app):
     app = make_app(protocol=False)
     app.add_middleware(type("Odd", (), {"__module__": "odd"}))

@@ -108,18 +108,14 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
     bodies = _unique(all_bodies)
     own_reads = method not in _BODYLESS and dependant.request_param_name is not None
     reads = own_reads or (method not in _BODYLESS and _may_read(dependant, context))
-    rest, open_ended = _rest(dependant, bodies)
+    kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
+    rest, open_ended = _rest(dependant, bodies, kept_back)
     # A model of the query that decides about other parameters is sure; that something reads a body is not.
     shape = _body_shape(bodies, reads and rest is None)
-    if shape in ("keys", "whole", "form"):
-        of_body: Place = "form" if shape == "form" else "body"
-        for own in all_bodies:
-            models = _form_models(own) if shape == "form" else ()
-            named += _spread_models(own, of_body, models) if models else [(_parameter(own, of_body), own)]
+    named += _named_of_bodies(all_bodies, shape)
     uploads = [parameter for parameter, own in named if is_upload(own)]
     named = [(parameter, own) for parameter, own in named if parameter not in uploads]
     named += _undeclared_path(context, named)
-    kept_back = {*_read_by_schemes(dependant), *(("header", name) for name in OWN_HEADERS)}
     named = [(left, own) for parameter, own in named if (left := _without_names(parameter, kept_back))]
     parameters = _first_of_each(named)
     spread = all_bodies if shape == "spread" else []
@@ -151,6 +147,17 @@ def parameters_of(context: RouteContext, method: str) -> Parameters:
         spellings={name: names for names in groups for name in names},
         nested=frozenset(name for each in annotations for name in nested_fields(each)),
     )
+
+
+def _named_of_bodies(bodies: Iterable[Any], shape: BodyShape) -> list[tuple[Parameter, Any]]:
+    """The parameters of bodies that are arguments by name: of a form, of several bodies, of one as a whole."""
+    named: list[tuple[Parameter, Any]] = []
+    if shape in ("keys", "whole", "form"):
+        place: Place = "form" if shape == "form" else "body"
+        for own in bodies:
+            models = _form_models(own) if shape == "form" else ()
+            named += _spread_models(own, place, models) if models else [(_parameter(own, place), own)]
+    return named
 
 
 def _undeclared_path(context: RouteContext, named: Iterable[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
@@ -211,10 +218,16 @@ def _is_given_request(dependant: Dependant) -> bool:
     return any(map(_is_given_request, dependant.dependencies))
 
 
-def _rest(dependant: Dependant, bodies: Iterable[Any]) -> tuple[Place | None, bool | None]:
-    """Where arguments go that nothing names, and whether they are welcome there; None where no model tells."""
+def _rest(
+    dependant: Dependant, bodies: Iterable[Any], kept_back: Set[tuple[str, str]]
+) -> tuple[Place | None, bool | None]:
+    """Where arguments go that nothing names, and whether they are welcome there; None where no model tells.
+
+    No query is open to all names where one of them is a credential.
+    """
     of_form = [model for own in bodies for model in _form_models(own)]
-    of_query = list(filter(None, map(_param_model, _fields(dependant, "query_params"))))
+    guarded = any(place == "query" for place, _ in kept_back)
+    of_query = [] if guarded else list(filter(None, map(_param_model, _fields(dependant, "query_params"))))
     kinds: tuple[tuple[Place, list[type[BaseModel]]], ...] = (("form", of_form), ("query", of_query))
     for place, models in kinds:
         told = {model.model_config.get("extra") for model in models}

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.responses import PlainTextResponse, Response
+from fastapi.security import APIKeyQuery
 from fastapi.testclient import TestClient
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -185,6 +186,25 @@ def test_of_two_session_layers_the_inner_one_has_the_session(make_app: Any, open
     assert door.call("who", {}, session)["content"][0]["text"] == "ada"
     after = door.client.post("/verify", json={}).json()["session"]
     assert (after["user"], after["asked"]) == ("ada", True)
+
+
+@pytest.mark.parametrize("mode", ["route", "app"])
+def test_no_open_query_takes_a_credential(open_local: Any, mode: str) -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        limit: int = 1
+
+    app = FastAPI()
+
+    @app.post("/search")
+    async def search(
+        filters: Annotated[Open, Query()], key: Annotated[str, Depends(APIKeyQuery(name="key"))]
+    ) -> str:
+        return key
+
+    door = open_local(app, with_mode(mode))
+    assert door.call("search", {"limit": 2})["content"][0]["text"].startswith("HTTP 401 from POST /search: ")
+    assert door.call("search", {"key": "guessed"})["content"][0]["text"].endswith("takes no argument 'key'")
 
 
 @pytest.mark.parametrize("mode", ["route", "app"])

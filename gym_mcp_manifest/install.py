@@ -28,6 +28,7 @@ from gym_mcp_manifest.routes.harvest import harvest_routes
 from gym_mcp_manifest.routes.middleware import (
     has_middleware,
     installed_middleware,
+    kept_back,
     place_inside_sessions,
     session_cookie,
     session_secret,
@@ -127,7 +128,7 @@ class Exposure:
                 server_name=self._instance.name,
                 on=self._instance.on,
                 block=self._instance.block,
-                kept_back=self._kept_back(),
+                kept_back=kept_back(self._app, self._instance.headers),
                 manifest=self._manifest,
                 routes=harvest_routes(self._app),
                 middleware=installed_middleware(self._app, (ProtocolLayer,)),
@@ -135,11 +136,6 @@ class Exposure:
                 settled=settled,
             )
         )
-
-    def _kept_back(self) -> frozenset[tuple[str, str]]:
-        cookie = session_cookie(self._app)
-        names = [("header", name) for name in self._instance.headers.names]
-        return frozenset([*names, *([("cookie", cookie[0])] if cookie else [])])
 
     def install(self, plan: ExposurePlan) -> None:
         """Hook the layers into the app.

@@ -19,7 +19,6 @@ import typer
 from gym_mcp_manifest.cli.call import running
 from gym_mcp_manifest.cli.plan import PlanTarget, print_notes
 from gym_mcp_manifest.cli.serve import exposed_app
-from gym_mcp_manifest.cli.target import Loaded
 from gym_mcp_manifest.diagnostics import nearest
 from gym_mcp_manifest.errors import ExposureRefused, ManifestError
 from gym_mcp_manifest.install import plan_exposure
@@ -31,7 +30,7 @@ from gym_mcp_manifest.plan.records import ADVICE_TO_TURN_ON, ExposurePlan, Tool
 from gym_mcp_manifest.render.console import open_console
 from gym_mcp_manifest.render.parity import parity_json, print_difference, print_tool, print_total
 from gym_mcp_manifest.routes.harvest import HarvestedRoute, harvest_routes, serving_route
-from gym_mcp_manifest.routes.middleware import session_cookie
+from gym_mcp_manifest.routes.middleware import kept_back
 
 __all__ = ["ParityOptions", "read_of", "run_parity"]
 
@@ -119,7 +118,7 @@ def _reports(chosen: PlanTarget, options: ParityOptions, as_json: bool) -> tuple
                 plan,
                 routes,
                 documents,
-                kept_back=_kept_back(loaded),
+                kept_back=kept_back(loaded.app, loaded.instance.headers),
                 after=options.after,
                 headers=[(name, value.get_secret_value()) for name, value in loaded.instance.headers.fixed],
                 forwarded=options.headers,
@@ -184,13 +183,6 @@ def _tell_of_undocumented(tools: Sequence[Tool], documents: Documents) -> None:
             f"gym-mcp: not in the app's OpenAPI schema, so asked by the tools' own word alone: {', '.join(left)}",
             file=sys.stderr,
         )
-
-
-def _kept_back(loaded: Loaded) -> frozenset[tuple[str, str]]:
-    """What the instance and the session decide, and no argument of a client."""
-    cookie = session_cookie(loaded.app)
-    names = [("header", name) for name in loaded.instance.headers.names]
-    return frozenset([*names, *([("cookie", cookie[0])] if cookie else [])])
 
 
 @contextmanager

@@ -13,12 +13,15 @@ from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 
+from gym_mcp_manifest.instance.headers import RequestHeaders
+
 __all__ = [
     "InstalledMiddleware",
     "has_middleware",
     "installed_middleware",
     "is_kept",
     "is_session_layer",
+    "kept_back",
     "place_inside_sessions",
     "session_cookie",
     "session_secret",
@@ -106,6 +109,12 @@ def session_cookie(app: FastAPI) -> tuple[str, str] | None:
         return None
     given = dict(zip(("secret_key", "session_cookie"), entry.args, strict=False))
     return str({**given, **entry.kwargs}.get("session_cookie", "session")), key
+
+
+def kept_back(app: FastAPI, headers: RequestHeaders) -> frozenset[tuple[str, str]]:
+    """Places and names (headers' in lower case) of what the instance and the session send, and no argument."""
+    cookie = session_cookie(app)
+    return frozenset([*(("header", name) for name in headers.names), *([("cookie", cookie[0])] if cookie else [])])
 
 
 def _innermost_session(app: FastAPI) -> Middleware | None:

@@ -29,9 +29,9 @@ from fastapi.security import (
     OAuth2PasswordRequestForm,
     SecurityScopes,
 )
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from shapebook import Case, Ran, bare, built, counted, sent, shape
-from shapemodels import Item
+from shapemodels import Item, Loose, Tight
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
@@ -430,16 +430,6 @@ async def noted(request: Request) -> None:
 
 async def connected(connection: HTTPConnection) -> str:
     return connection.headers.get("content-type", "none")
-
-
-class Loose(BaseModel):
-    model_config = ConfigDict(extra="allow")
-    limit: int = 10
-
-
-class Tight(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    limit: int = 10
 
 
 @shape(

@@ -16,7 +16,7 @@ from fastapi import Body, Cookie, FastAPI, File, Form, Header, Path, Query, Requ
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, Json, RootModel
 from pydantic.alias_generators import to_camel
 from shapebook import Case, Ran, bare, built, sent, shape
-from shapemodels import Aliased, Checked, Item, Node, Page, Strict
+from shapemodels import Aliased, Checked, Item, Loose, Node, Page, Strict, Tight
 from typing_extensions import TypedDict
 
 Inputs = tuple[Any, ...]
@@ -839,16 +839,6 @@ class Filters(BaseModel):
 )
 async def a_query_model(filters: Annotated[Filters, Query()]) -> Filters:
     return filters
-
-
-class Loose(BaseModel):
-    model_config = ConfigDict(extra="allow")
-    limit: int = 10
-
-
-class Tight(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    limit: int = 10
 
 
 @shape(

@@ -74,3 +74,13 @@ T = TypeVar("T")
 
 class Page(BaseModel, Generic[T]):
     items: list[T]
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    limit: int = 10
+
+
+class Tight(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    limit: int = 10
